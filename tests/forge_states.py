@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from fanout.plan.commit_statement import PackageStatement
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,
+    ForgeState,
     ObservedRequest,
     ObservedReview,
+    RequestFacts,
     RequestState,
     ReviewVerdict,
     StatusState,
@@ -111,14 +112,13 @@ def drafted(
     path = f"sites/{name}"
     draft = OpenDraft(
         ref=REF, path=path, commit=commit_id("c1"), tree=tree, trailers=trailers,
-        is_shared=True, is_edited=False,
+        is_edited=False,
     )  # fmt: skip
     grant = GrantLine(revision=revision, commit="u1", digest="d1", tree=tree, at=at(released or 0))
     return ObservedVariant(
         spec=_spec(name, stage),
         repository_state=repository,
         draft_ref=REF,
-        shares_draft=True,
         path_state=PathState(None),
         status_line=VariantLine(
             repository=repository.identity,

@@ -35,11 +35,10 @@ from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.git.remote_workers import COMMAND_PATIENCE, ROUND_PATIENCE, RemoteTimeout
 from fanout.plan.actions import ActionResult
-from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
-from fanout.plan.pull_requests.call_limits import HostLimits
+from fanout.plan.pull_requests.call_estimate import CallEstimate, HostLimits, estimate_calls
 from fanout.plan.records.trace_changes import build_trace_changes
 from fanout.ports import Forge, ForgeDirectory, Inventory, ProbeClient, RecordCreator, Secrets
 from fanout.reconcile.budget_store import BudgetStore
@@ -252,7 +251,7 @@ class Program(Value):
         for change in (*observed.changes, *trace_changes):
             refs_by_url[change.remote.url] += change.ref_count
         requests = [change for plan in observed.plans for change in plan.request_changes]
-        requests += [it.change for it in observed.other_statuses]
+        requests += observed.other_statuses
         return estimate_calls(refs_by_url, requests, self.world.forges.limits_of)
 
     def sweep(self, mode: PassMode) -> PassReport:

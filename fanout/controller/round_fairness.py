@@ -11,7 +11,7 @@ from math import ceil
 from fanout.api.reasons import Reason
 from fanout.controller.work_queue import Trigger, TriggerKey
 from fanout.plan.actions import ActionKind
-from fanout.plan.drafts.drafts_per_round import DraftLimit
+from fanout.plan.changes.next_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassSubject, subject_of
 from fanout.values import replace

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from fanout.errors import RateLimited
 from fanout.forge.governor import Governor
-from fanout.plan.pull_requests.call_limits import CallKind
+from fanout.plan.pull_requests.call_estimate import CallKind
 
 
 class CallDeferred(RateLimited):

@@ -27,7 +27,7 @@ from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavai
 from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
 from fanout.forge.governor import CircuitBreaker, Governor
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
-from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
+from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Mapping
 from math import inf
 
-from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits
+from fanout.plan.pull_requests.call_estimate import HOUR, MINUTE, CallKind, CallLimits
 from fanout.values import Value
 
 

@@ -25,6 +25,7 @@ from fanout.git.pack import (
 )
 from fanout.git.tree_editor import BaseTree, ReadTree, TreeEditor, check_path
 from fanout.package.tree_ids import TreeEntry
+from fanout.plan.commit_statement import format_vendor_message, split_statements
 from fanout.plan.observation.repository_state import (
     BranchUpdate,
     CommitIdentity,
@@ -32,7 +33,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     VendorCommit,
 )
-from fanout.plan.publication_statement import format_vendor_message, split_statements
 from fanout.values import Value, replace
 
 BRANCH_REMEDY = "push a first commit to it, or correct spec.branch of the Repository"

@@ -1,4 +1,4 @@
-"""Actions of a pass as data.
+"""Actions of a pass, and its calls about pull requests, as data.
 
 The kinds of actions are a closed list; each action has a sentence for people. A saved
 plan holds actions, digests and expected ref ids, but no content and no time, so the
@@ -10,7 +10,14 @@ from datetime import datetime
 from enum import StrEnum
 
 from fanout.errors import FanoutError, RateLimited
-from fanout.plan.observation.repository_state import RepositoryState
+from fanout.plan.observation.observed_request import (
+    GuardedMerge,
+    ObservedRequest,
+    RequestDraft,
+    RequestEdit,
+    StatusState,
+)
+from fanout.plan.observation.repository_state import Remote, RepositoryState
 from fanout.values import Value
 
 
@@ -176,3 +183,47 @@ def undone_result(action: PlanAction, error: FanoutError) -> ActionResult:
             action, is_done=False, problem=error.problem, reason=error.reason, until=error.until
         )
     return ActionResult(action, is_done=False, problem=str(error), reason=error.reason)
+
+
+class RequestStatus(Value):
+    """Status of fanout at the head of a pull request."""
+
+    context: str  # "fanout", or "fanout/<install>"
+    state: StatusState
+    description: str
+
+
+class RequestChange(Value, kw_only=True):
+    """Calls of a pass about one pull request, in the order of the fields below `request`.
+
+    `request` is None for one that is to be opened. The status is set at `head_commit`, or, if
+    that is "", at the commit that the same pass pushes to the head branch.
+    """
+
+    remote: Remote  # of the repository in Git
+    repository: str  # its identity
+    policy: str  # "<namespace>/<name>", for which the calls are counted
+    head_ref: str  # full name of the head branch
+    head_commit: str = ""
+    request: ObservedRequest | None = None
+    opening: RequestDraft | None = None
+    edit: RequestEdit | None = None
+    added_labels: tuple[str, ...] = ()
+    reviewers: tuple[str, ...] = ()  # logins, or "team/NAME"
+    status: RequestStatus | None = None
+    merge: GuardedMerge | None = None
+    closes: bool = False
+    actions: tuple[PlanAction, ...] = ()  # that report the calls
+
+    @property
+    def kinds(self) -> list[ActionKind]:
+        """Kinds of the actions that report the calls."""
+        is_edited = self.edit is not None or bool(self.added_labels)
+        wanted = {
+            ActionKind.OPEN_REQUEST: self.opening is not None,
+            ActionKind.UPDATE_REQUEST: self.opening is None and is_edited,
+            ActionKind.CLOSE_REQUEST: self.closes,
+            ActionKind.SET_STATUS: self.status is not None,
+            ActionKind.MERGE_REQUEST: self.merge is not None,
+        }
+        return [kind for kind, is_wanted in wanted.items() if is_wanted]

@@ -6,11 +6,12 @@ from fanout.api.text_fields import list_first
 from fanout.errors import InvalidInput
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan import plan_wording
-from fanout.plan.adoption.adoption_base import UpstreamOrigin
 from fanout.plan.commit_statement import NO_VALUE
+from fanout.plan.edits.adoption_base import UpstreamOrigin
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.edits.merge_disputes import parse_disputes
-from fanout.plan.moves.move_locations import AbandonedLocation, MisplacedDraft
+from fanout.plan.history.earlier_publication import RevertedPublication
+from fanout.plan.move_locations import AbandonedLocation, MisplacedDraft
 from fanout.plan.observation.repository_state import (
     ObservedPath,
     OpenDraft,
@@ -19,8 +20,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
 )
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.rollback.earlier_publication import RevertedPublication
-from fanout.selection.ref_names import install_of, vendor_ref
+from fanout.selection.ref_names import SetScope, install_of, scope_of, vendor_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
@@ -56,7 +56,6 @@ class ObservedVariant(VariantContext, kw_only=True):
     spec: VariantSpec
     repository_state: RepositoryState
     draft_ref: str  # branch of its draft
-    shares_draft: bool = False  # that branch is the draft of its stage
     path_state: PathState  # content of the branch at its path
     status_line: VariantLine
     draft: OpenDraft | None = None
@@ -73,6 +72,11 @@ class ObservedVariant(VariantContext, kw_only=True):
     rewound_records: str = ""  # a sentence, if its newest publication is missing in the records
     declined: DeclinedRequest | None = None  # counts for its revision alone
     obstacle: Hold | None = None  # prevents any draft, whatever the candidate
+
+    @property
+    def shares_draft(self) -> bool:
+        """Return whether variants of its stage share the branch of its draft."""
+        return scope_of(self.draft_ref) is SetScope.STAGE
 
     @property
     def is_granted(self) -> bool:

@@ -16,8 +16,8 @@ from fanout.api.results import Hold, VariantResult
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.gates.stage_holds import group_holds
+from fanout.plan.changes.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_status import RefusedPushLine
 from fanout.values import replace
 
@@ -65,7 +65,7 @@ def find_names(plans: Iterable[PolicyPlan], remote: str) -> Mapping[str, frozens
         states = [it.rendered.observed.repository_state for it in plan.steps]
         paths = {it.rendered.spec.path for it in plan.steps}
         paths |= {removal.path for _, removal in plan.cleanup.packages}
-        paths |= {package.path for it in plan.cleanup.removal_drafts for package in it.packages}
+        paths |= {package.path for it in plan.cleanup.sets for package in it.removals}
         places |= {(plan.namespace, plan.name, path) for path in paths}
         # Also of policies that the pass is not about.
         for state in {id(it): it for it in states if it.remote.key == remote}.values():

@@ -6,8 +6,8 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import FanoutError
 from fanout.plan import plan_wording
+from fanout.plan.history.earlier_publication import EarlierPublication
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.rollback.earlier_publication import EarlierPublication
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 from fanout.variants.package_preparation import PreparedPackage

@@ -6,15 +6,14 @@ from datetime import datetime
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.api.upstream_policy import DraftPer
 from fanout.errors import FanoutError
 from fanout.gates.candidate_choice import RevisionAges
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
+from fanout.plan.changes.next_drafts import DraftLocation
 from fanout.plan.commit_statement import PackageVersion
-from fanout.plan.drafts.draft_location import locate_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
-from fanout.plan.moves.move_locations import location_author
+from fanout.plan.move_locations import location_author
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import EMPTY_PATH, OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant, VariantContext, missing_branch_hold
@@ -27,7 +26,6 @@ from fanout.values import field, replace
 class ObservationContext(VariantContext, kw_only=True):
     """Context of a variant beside its repository state and its recorded line."""
 
-    install: str
     now: datetime
     collision_reasons: Mapping[PathOwner, str] = field(default_factory=dict)  # why not there
     replaces_draft: bool = False  # the draft on its branch is one that another variant leaves
@@ -36,7 +34,6 @@ class ObservationContext(VariantContext, kw_only=True):
     move_hold: Hold | None = None  # what is in the way of a move
     # what is at its path was published for another, and is not its own
     taken_hold: Hold | None = None
-    draft_per: DraftPer = DraftPer.VARIANT  # of its policy
     keeps_package: bool = False  # it is written by hand, and its package stays when it goes
     # Heads of pull requests on record as merged; the forge may not be asked about them any more.
     merged_heads: Mapping[RequestKey, str] = field(default_factory=dict)
@@ -48,12 +45,12 @@ def observe_variant(
     repository_state: RepositoryState,
     status_line: VariantLine | None,
     context: ObservationContext,
+    location: DraftLocation,
 ) -> ObservedVariant:
     """Observe a variant before its candidate is selected.
 
-    `status_line` is None for a variant that is not on record yet.
+    `status_line` is None for a variant that is not on record yet. `location` is that of its draft.
     """
-    location = locate_draft(spec, repository_state, context.install, context.draft_per)
     status_line = status_line or VariantLine(
         repository=repository_state.identity, path=spec.path, orphan=context.keeps_package
     )
@@ -69,21 +66,12 @@ def observe_variant(
         spec=spec,
         repository_state=repository_state,
         draft_ref=location.ref,
-        shares_draft=location.is_shared,
         path_state=repository_state.path_states.get(spec.path, EMPTY_PATH),
         status_line=status_line,
         published=status_line.published,
         draft=location.draft,
-        may_adopt=context.may_adopt,
-        choices=context.choices,
-        previous=context.previous,
-        misplaced_drafts=context.misplaced_drafts,
-        abandoned=context.abandoned,
-        exchange_partners=context.exchange_partners,
-        occupant_tag=context.occupant_tag,
-        wait_hold=context.wait_hold,
         published_for_another=context.taken_hold is not None,
-        unfinished_push=context.unfinished_push,
+        **{name: getattr(context, name) for name in VariantContext.__struct_fields__},
     )
     publication = _unrecorded_publication(variant, context)
     if publication is not None:

@@ -14,7 +14,7 @@ from fanout.api.text_fields import list_first, pluralize
 from fanout.api.view_base import ConditionStatus, label_verdict
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, Unavailable, Waiting
 from fanout.gates.gate_wording import describe_hold
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observed_variant import missing_branch_hold
 from fanout.plan.push_refusals import describe_refusal

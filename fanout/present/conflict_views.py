@@ -7,7 +7,7 @@ from typing import Literal
 from fanout.api.output_views import ConflictView, ConflictViewSpec, ConflictViewStatus
 from fanout.api.view_base import ViewMeta
 from fanout.package.merge.merge_conflicts import MergeSide
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import (
     ConflictOutcome,
     read_draft_outcomes,

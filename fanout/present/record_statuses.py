@@ -16,7 +16,7 @@ from fanout.gates.record_effect import (
     effect_of_unknown_record,
 )
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
-from fanout.plan.evidence.removal_approvals import list_removal_facts
+from fanout.plan.evidence.review_approvals import list_removal_facts
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.record_listing import RecordState, build_record_status
 from fanout.plan.written_objects import ObjectName, WrittenObject
@@ -55,7 +55,7 @@ def find_effects(
     facts, evaluation = policy_result.facts, policy_result.decision
     if facts is None or evaluation is None or policy_result.error is not None:
         return {}
-    removals = list_removal_facts(policy_result.removal_drafts)
+    removals = list_removal_facts(policy_result.removal_sets)
     evaluator = RecordEvaluator(facts, evaluation, tuple(removals))
     kinds = {it.kind for it in entries}
     effects: dict[str, RecordEffect] = {}

@@ -20,7 +20,10 @@ from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import append_actor
 from fanout.gates.removal_gate import RemovalEvaluation
 from fanout.message_commands import MessageCommands
-from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction
+from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, RequestChange
+from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import CommitSettings
 from fanout.plan.gates.gate_records import recorded_decision_statuses
 from fanout.plan.observation.repository_state import (
     RefListing,
@@ -28,13 +31,9 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     RepositoryState,
 )
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.request_plan import PlannedRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
@@ -104,7 +103,7 @@ class PolicyResult(Value, kw_only=True):
     orphans: tuple[OrphanLocations, ...] = ()  # variants whose target does not exist any more
     # removable orphans, and the holds of others
     removals: RemovalEvaluation = field(default_factory=RemovalEvaluation)
-    removal_drafts: tuple[RemovalDraftPlan, ...] = ()  # branches that remove packages
+    removal_sets: tuple[PlannedSet, ...] = ()  # branches that remove packages
     refused_pushes: Mapping[str, RefusedPushLine] = field(default_factory=dict)  # by variant
     error: FanoutError | None = None  # stops this policy only
     # when texts that were left, or exceeded a limit, are tried, a forge takes calls again, or
@@ -218,7 +217,7 @@ class PassPlan(Value, kw_only=True):
     now: datetime
     policies: tuple[PolicyResult, ...]
     plans: tuple[PolicyPlan, ...] = ()
-    other_statuses: tuple[PlannedRequest, ...] = ()  # on pull requests of other people
+    other_statuses: tuple[RequestChange, ...] = ()  # on pull requests of other people
     plan: Plan = field(default_factory=Plan)
     changes: tuple[RepositoryChange, ...] = ()
     writing: CommitSettings | None = None  # messages and identity of the commits

@@ -14,7 +14,7 @@ from fanout.api.object_meta import Label
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.actions import PlanAction
-from fanout.plan.drafts.drafts_per_round import DraftLimit
+from fanout.plan.changes.next_drafts import DraftLimit
 from fanout.plan.observation.repository_state import RefListingRequest
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fanout.declared.declared_objects import DeclaredObjects, have_same_restrictions
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.observation.repository_state import RepositoryChange
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import GitStore
 

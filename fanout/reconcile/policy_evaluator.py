@@ -13,9 +13,18 @@ from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_susp
 from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import find_approvals
 from fanout.gates.removal_gate import closed_window_hold
+from fanout.plan.changes.move_cleanup import (
+    CleanupPermission,
+    list_drafted_leftovers,
+    plan_move_cleanup,
+    remaining_holds,
+)
+from fanout.plan.changes.next_drafts import DraftLimit, find_due_drafts
+from fanout.plan.changes.package_removal import DraftIndex
+from fanout.plan.changes.planned_sets import PolicyCleanup, SetOwner, plan_removal_sets
+from fanout.plan.changes.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
-from fanout.plan.drafts.drafts_per_round import DraftLimit, find_due_drafts
 from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
     correct_status,
@@ -25,21 +34,25 @@ from fanout.plan.evidence.record_times import (
     stages_with_reports,
     with_draft_times,
 )
-from fanout.plan.evidence.removal_approvals import index_removal_approvals
-from fanout.plan.evidence.review_approvals import find_requested_changes, find_review_approvals
+from fanout.plan.evidence.review_approvals import (
+    find_requested_changes,
+    find_review_approvals,
+    index_removal_approvals,
+)
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
-from fanout.plan.gates.set_facts import build_set_facts
-from fanout.plan.gates.variant_facts import build_policy_facts, facts_after_pass
+from fanout.plan.gates.variant_facts import build_policy_facts, build_set_facts, facts_after_pass
 from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
-from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
-from fanout.plan.pull_requests.declined_requests import mark_declined
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,
     judge_merges,
 )
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
+from fanout.plan.pull_requests.request_holds import (
+    RequestHoldInputs,
+    mark_declined,
+    read_request_settings,
+)
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
 from fanout.plan.records.policy_records import active_records, last_acceptance
 from fanout.plan.records.policy_status import RecordedStatus
@@ -50,15 +63,6 @@ from fanout.plan.records.trace_changes import (
     find_lost_traces,
     trace_path,
 )
-from fanout.plan.removal.move_cleanup import (
-    CleanupPermission,
-    list_drafted_leftovers,
-    plan_move_cleanup,
-    remaining_holds,
-)
-from fanout.plan.removal.package_removal import DraftIndex
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
-from fanout.plan.removal.removal_plan import PolicyCleanup
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
@@ -390,9 +394,7 @@ class PolicyEvaluator(Value, kw_only=True):
         ]
         repository_states = inputs.path_ownership.own_states
         reviews = RemovalReviews(
-            owner=RemovalDraftOwner(
-                self.setup.install, resolved_policy.namespace, resolved_policy.name
-            ),
+            owner=SetOwner(self.setup.install, resolved_policy.namespace, resolved_policy.name),
             lines=status.requests,
             decisions=facts.records.decisions,
             stage_rules=facts.stages,
@@ -415,9 +417,9 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            removal_drafts=tuple(
+            sets=tuple(
                 reviews.complete_plans(
-                    plan_removal_drafts(
+                    plan_removal_sets(
                         reviews.owner,
                         inputs.path_ownership.states_by_repository,
                         [*removals.drafted, *leftovers],
@@ -449,7 +451,7 @@ class PolicyEvaluator(Value, kw_only=True):
             },
             orphans=orphans,
             removals=removals.evaluation,
-            removal_drafts=cleanup.removal_drafts,
+            removal_sets=cleanup.sets,
             refused_pushes=refused_pushes,
         )
         return result, with_standing(self._plan_policy(decided, steps, cleanup), refused_pushes)

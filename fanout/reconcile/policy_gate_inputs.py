@@ -9,8 +9,12 @@ from fanout.gates.gate_rules import HAND_WRITTEN, PropagationCondition, StageRul
 from fanout.gates.record_facts import RecordFacts, is_from_the_future
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.edits.merge_disputes import read_resolutions
-from fanout.plan.gates.policy_windows import build_calendars, finishing_calendars
-from fanout.plan.gates.stage_rules import build_hand_written_rule, build_stage_rules
+from fanout.plan.gates.stage_rules import (
+    build_calendars,
+    build_hand_written_rule,
+    build_stage_rules,
+    finishing_calendars,
+)
 from fanout.plan.gates.variant_facts import GateInputs
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import RecordedStatus

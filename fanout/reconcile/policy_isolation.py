@@ -15,10 +15,10 @@ from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.gates.removal_gate import RemovalEvaluation
+from fanout.plan.changes.policy_plan import PolicyPlan, join_plans
+from fanout.plan.changes.publication_messages import CommitSettings
+from fanout.plan.changes.repository_changes import build_changes
 from fanout.plan.observation.repository_state import RepositoryChange
-from fanout.plan.policy_plan import PolicyPlan, join_plans
-from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.telemetry.error_isolation import run_without_faulty
 from fanout.values import replace

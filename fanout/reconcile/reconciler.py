@@ -11,14 +11,14 @@ from functools import partial
 from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, group_findings, key_of
 from fanout.errors import Bug, FanoutError, InvalidInput, RateLimited
+from fanout.plan.changes.policy_plan import PolicyPlan, join_plans
+from fanout.plan.changes.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.observation.repository_state import (
     RefListing,
     RefListingRequest,
     RepositoryAccess,
     RepositoryState,
 )
-from fanout.plan.policy_plan import PolicyPlan, join_plans
-from fanout.plan.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.edits.downstream_merge import DraftMerger
@@ -50,8 +50,11 @@ from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
-from fanout.reconcile.pull_requests.request_planner import RequestPlanner, plan_others
-from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
+from fanout.reconcile.pull_requests.request_planner import (
+    RequestPlanner,
+    RequestTextBuilder,
+    plan_others,
+)
 from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt

@@ -14,9 +14,9 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import Bug
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
-from fanout.plan.drafts.draft_location import DraftLocation, locate_draft, shares_drafts
+from fanout.plan.changes.next_drafts import DraftLocation, locate_draft
 from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
-from fanout.plan.moves.move_locations import (
+from fanout.plan.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     draft_branch_hold,
@@ -114,14 +114,12 @@ class VariantObserver:
     def __post_init__(self) -> None:
         declaration = self.resolved_policy.declaration
         self._shared_context = ObservationContext(
-            install=self.install,
             now=self.now,
             collision_reasons=self.path_ownership.index.policy_paths.refusals,
             may_adopt=self.resolved_policy.adopts_existing,
             keeps_package=self.resolved_policy.upstream_policy is None
             and self.resolved_policy.orphans_packages,
             choices=_DEFAULT_CHOICES[declaration.spec.on_conflict] if declaration else NO_CHOICES,
-            draft_per=self.resolved_policy.draft_per,
             merged_heads={
                 key: line.head
                 for key, line in self.status.requests.items()
@@ -140,7 +138,7 @@ class VariantObserver:
         owner = trailer_owner(self.resolved_policy)
         for repository_place, located in self.path_ownership.repository_by_place.items():
             state = located.state
-            are_shared = shares_drafts(self._shared_context.draft_per, state)
+            are_shared = self.resolved_policy.shares_drafts(has_forge=state.forge is not None)
             for draft in state.drafts:
                 variant = draft.trailers.variant
                 wanted_place = self._wanted_places.get(variant)
@@ -181,8 +179,9 @@ class VariantObserver:
         return find_emptied_repositories(owner, self.status, states, ownership.named_places)
 
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
-        draft_per = self._shared_context.draft_per
-        return locate_draft(spec, repository_state, self.install, draft_per)
+        has_forge = repository_state.forge is not None
+        is_shared = self.resolved_policy.shares_drafts(has_forge=has_forge)
+        return locate_draft(spec, repository_state, self.install, is_shared=is_shared)
 
     def _get_state(self, spec: VariantSpec) -> RepositoryState:
         return self.path_ownership.repository_states[
@@ -216,7 +215,8 @@ class VariantObserver:
         except Bug as error:
             remote, branch = repository_state.remote, repository_state.branch
             unreadable = RepositoryState(remote=remote, branch=branch, refs={}, failure=error)
-            return observe_variant(spec, unreadable, status_line, self._shared_context)
+            location = self._locate_draft(spec, unreadable)
+            return observe_variant(spec, unreadable, status_line, self._shared_context, location)
 
     def _is_memoizable(self, name: str) -> bool:
         """Return True if spec, status line and repository state alone determine the variant."""
@@ -400,12 +400,13 @@ class VariantObserver:
         status_line: VariantLine | None,
     ) -> ObservedVariant:
         """Observe the variant; a merge that left out what was released publishes no release."""
-        variant = observe_variant(spec, repository_state, status_line, context)
+        location = self._locate_draft(spec, repository_state)
+        variant = observe_variant(spec, repository_state, status_line, context, location)
         head = context.merged_heads.get((repository_state.identity, variant.draft_ref), "")
         if not has_other_content(variant, head, self._histories):
             return variant
         context = replace(context, merges_other_content=True)
-        return observe_variant(spec, repository_state, status_line, context)
+        return observe_variant(spec, repository_state, status_line, context, location)
 
     def _find_leftovers(
         self, spec: VariantSpec, status_line: VariantLine

@@ -39,12 +39,12 @@ from fanout.gates.record_facts import RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.evidence.record_times import effective_records, records_ahead
 from fanout.plan.gates.gate_records import build_gate_records
-from fanout.plan.gates.policy_windows import (
+from fanout.plan.gates.stage_rules import (
     build_calendars,
+    build_stage_rules,
     finishing_calendars,
     governing_promotions,
 )
-from fanout.plan.gates.stage_rules import build_stage_rules
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.values import Value, replace
 

@@ -1,9 +1,22 @@
 """Names of branches and tags, derived from identity, so that a rerun finds its own work."""
 
 import re
+from enum import StrEnum
 
 NO_STAGE = "none"  # in refs and trailers: the policy has no stages
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")  # Python refuses to convert thousands of digits
+
+
+class SetScope(StrEnum):
+    """Scope of the set on a branch, as the name of the branch says it.
+
+    The branch of one variant is named by the path of its package, and no path begins with one of
+    these words.
+    """
+
+    VARIANT = ""
+    STAGE = "_stages"  # packages of variants of a stage that are released together
+    REMOVALS = "_removals"  # packages of a stage that are to be removed
 
 
 def draft_ref(install: str, path: str, owner: str) -> str:
@@ -11,31 +24,18 @@ def draft_ref(install: str, path: str, owner: str) -> str:
     return f"refs/heads/drafts/{install}/{path}/{owner}"
 
 
-def stage_draft_ref(install: str, namespace: str, policy: str, stage: str) -> str:
-    """Return the ref of the draft that the released variants of a stage share.
+def set_ref(scope: SetScope, install: str, namespace: str, policy: str, stage: str) -> str:
+    """Return the ref of a set of a stage.
 
-    `stage` is "" for a policy without stages. No package path begins with `_stages`.
+    `policy` may also be a variant written by hand; `stage` is "" for none.
     """
-    return f"refs/heads/drafts/{install}/_stages/{namespace}.{policy}/{stage or NO_STAGE}"
+    return f"refs/heads/drafts/{install}/{scope}/{namespace}.{policy}/{stage or NO_STAGE}"
 
 
-def is_stage_draft(install: str, ref: str) -> bool:
-    """Return whether the ref is that of a stage draft of the installation."""
-    return ref.startswith(f"refs/heads/drafts/{install}/_stages/")
-
-
-def removal_draft_ref(install: str, namespace: str, policy: str, stage: str) -> str:
-    """Return the ref of the draft that removes packages of a stage.
-
-    `policy` may also be a variant written by hand; `stage` is "" for none. No package path begins
-    with `_removals`.
-    """
-    return f"refs/heads/drafts/{install}/_removals/{namespace}.{policy}/{stage or NO_STAGE}"
-
-
-def is_removal_draft(install: str, ref: str) -> bool:
-    """Return whether the ref is that of a removal draft of the installation."""
-    return ref.startswith(f"refs/heads/drafts/{install}/_removals/")
+def scope_of(ref: str) -> SetScope:
+    """Return what the set on a branch is about."""
+    word, _, _ = set_name(ref).partition("/")
+    return SetScope(word) if word in (SetScope.STAGE, SetScope.REMOVALS) else SetScope.VARIANT
 
 
 def set_name(ref: str) -> str:
@@ -45,8 +45,7 @@ def set_name(ref: str) -> str:
 
 def draft_path(ref: str) -> str:
     """Return the path of the package of a draft of one variant; "" for a branch of several."""
-    name = set_name(ref)
-    return "" if name.startswith(("_stages/", "_removals/")) else name.rpartition("/")[0]
+    return set_name(ref).rpartition("/")[0] if scope_of(ref) is SetScope.VARIANT else ""
 
 
 def drafts_prefix(install: str) -> str:

@@ -13,7 +13,7 @@ from fanout.controller.run_loop import FIRST_PAUSE, MAX_PAUSE, compute_pause
 from fanout.controller.work_queue import Trigger, TriggerKey, WorkQueue
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.plan.actions import ActionKind, PlanAction, undone_result
-from fanout.plan.observation.forge_state import ForgeState
+from fanout.plan.observation.observed_request import ForgeState
 from fanout.plan.observation.repository_state import Remote, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

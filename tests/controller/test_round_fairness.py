@@ -6,7 +6,7 @@ from fanout.controller.round_fairness import RoundFairness
 from fanout.controller.work_queue import Trigger, TriggerKey
 from fanout.errors import Conflict, Denied
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
-from fanout.plan.drafts.drafts_per_round import DraftLimit
+from fanout.plan.changes.next_drafts import DraftLimit
 from fanout.values import replace
 
 POLL = TriggerKey(Trigger.POLL)

@@ -8,7 +8,7 @@ import pytest
 
 from fanout.forge.call_queue import CallDeferred, CallQueue
 from fanout.forge.governor import Governor
-from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
+from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
 
 READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION
 

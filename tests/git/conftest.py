@@ -10,7 +10,7 @@ from drafted_packages import PackageDraft, draft_fields
 from fanout.errors import FanoutError
 from fanout.git.mirror_store import MirrorStore
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
-from fanout.plan.commit_limits import split_by_commit
+from fanout.plan.changes.commit_chain import split_by_commit
 from fanout.plan.observation.repository_state import (
     CommitIdentity,
     MergedDraft,

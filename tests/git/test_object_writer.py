@@ -14,7 +14,7 @@ from fanout.git.mirror import create_bare
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.object_writer import ObjectWriter
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
-from fanout.plan.commit_statement import PackageStatement
+from fanout.plan.commit_statement import PackageStatement, PublicationStatement
 from fanout.plan.observation.repository_state import (
     BranchCommit,
     BranchUpdate,
@@ -26,7 +26,6 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     VendorCommit,
 )
-from fanout.plan.publication_statement import PublicationStatement
 from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
 from fanout.values import replace
 

@@ -11,7 +11,7 @@ from fanout.calendar.publication_calendar import (
     build_window,
     compute_window_state,
 )
-from fanout.plan.gates.policy_windows import build_calendars
+from fanout.plan.gates.stage_rules import build_calendars
 
 HOUR = timedelta(hours=1)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from fanout.plan.actions import RequestStatus
 from fanout.plan.observation.observed_request import StatusState
-from fanout.plan.observation.request_change import RequestStatus
 from fanout.plan.pull_requests.other_requests import build_other_status, find_changed_packages
 
 OWNED = ["sites/a", "sites/b", "sites/b/nested"]

@@ -11,13 +11,13 @@ from fanout.api.record_objects import DecisionSpec, EvidenceSpec
 from fanout.api.results import CheckAnswer
 from fanout.gates.record_facts import is_from_the_future
 from fanout.gates.revision_history import RevisionHistory
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.evidence.record_times import (
     correct_status,
     effective_records,
     restore_recorded_times,
 )
 from fanout.plan.gates.gate_records import build_gate_records
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import (
     GrantLine,

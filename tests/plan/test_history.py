@@ -10,17 +10,15 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.publication_view import AdmissionType
 from fanout.api.record_objects import DecisionSpec
 from fanout.plan.history.admission import build_admission, find_admission, format_person
-from fanout.plan.history.history_entry import (
+from fanout.plan.history.recorded_publications import (
     HistoryEntry,
     PublicationCommit,
-    group_by_stage,
-    merge_publications,
-    parse_publication_commit,
-)
-from fanout.plan.history.recorded_publications import (
     RecordedPublication,
     StatusRevision,
     derive_history,
+    group_by_stage,
+    merge_publications,
+    parse_publication_commit,
 )
 from fanout.plan.observation.repository_state import Commit
 from fanout.plan.records.policy_records import RecordEntry

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from fanout.plan.moves.move_locations import PathHolder, exchange_partners, occupied_path_hold
+from fanout.plan.move_locations import PathHolder, exchange_partners, occupied_path_hold
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 

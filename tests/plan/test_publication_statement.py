@@ -2,8 +2,8 @@
 
 from itertools import product
 
-from fanout.plan.commit_statement import PackageStatement
-from fanout.plan.publication_statement import (
+from fanout.plan.commit_statement import (
+    PackageStatement,
     PublicationStatement,
     VendorMessage,
     format_vendor_message,

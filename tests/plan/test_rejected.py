@@ -11,6 +11,7 @@ from fanout.package.merge.merge_conflicts import (
     MergeSide,
     build_conflict,
 )
+from fanout.plan.changes.publication_messages import with_paragraph
 from fanout.plan.commit_statement import parse_message
 from fanout.plan.edits.merge_disputes import (
     CONFLICTS_HEADING,
@@ -19,7 +20,6 @@ from fanout.plan.edits.merge_disputes import (
     parse_conflict_paragraph,
     rejected_lines,
 )
-from fanout.plan.publication_messages import with_paragraph
 from fanout.values import replace
 
 LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)

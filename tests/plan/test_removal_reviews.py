@@ -13,16 +13,16 @@ from fanout.api.results import Hold
 from fanout.gates import gate_wording
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import DecisionFacts, RecordFacts
-from fanout.plan.evidence.removal_approvals import index_removal_approvals
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import PlannedSet, SetOwner
+from fanout.plan.evidence.review_approvals import index_removal_approvals
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState, SetState
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_status import RequestLine
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner, RemovalDraftPlan
 from fanout.values import replace
 
-OWNER = RemovalDraftOwner("default", "default", "monitoring")
+OWNER = SetOwner("default", "default", "monitoring")
 REF = OWNER.find_ref("prod")
 RULE = ApprovalRule(
     "signed", 1, frozenset({"ann", "bob"}), ("sre",), aliases={f"{HOST}/ann": "ann"}
@@ -100,9 +100,9 @@ def test_a_closing(_, given, sentence):
     hold = reviews.find_hold(removal)
     said = (hold.reason, hold.message) if hold is not None else None
     assert said == ((Reason.REQUEST_CLOSED, sentence) if sentence else None)
-    plan = RemovalDraftPlan(
+    plan = PlannedSet(
         namespace="default", policy="monitoring", stage="prod", repository="edge",
-        state=removal.repository_state, ref=REF, packages=(removal,),
+        state=removal.repository_state, ref=REF, removals=(removal,),
     )  # fmt: skip
     assert [it.is_declined for it in reviews.complete_plans([plan])] == [bool(sentence)]
 
@@ -160,7 +160,7 @@ def ask_about_branch(facts, rule=RULE, editors=(), removed=("sites/a",)) -> Hold
     _, removal = ask(facts)
     branch = SetState(
         ref=REF, commit=commit_id("c1"), tree="tree-of-c1", timestamp=0, base="b",
-        policy="default/monitoring", stage="prod", is_removal=True,
+        policy="default/monitoring", stage="prod",
         removed_trees=dict.fromkeys(removed, "t"),
         editors=frozenset(editors),
     )  # fmt: skip

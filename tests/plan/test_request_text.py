@@ -23,11 +23,6 @@ from fanout.plan.pull_requests.markdown_text import (
     format_sentence,
     format_title,
 )
-from fanout.plan.pull_requests.request_marker import (
-    needs_update,
-    parse_marker,
-    replace_own_text,
-)
 from fanout.plan.pull_requests.request_text import (
     MAX_TEXT,
     MAX_TITLE,
@@ -35,6 +30,9 @@ from fanout.plan.pull_requests.request_text import (
     RequestConflict,
     RequestHold,
     format_request,
+    needs_update,
+    parse_marker,
+    replace_own_text,
 )
 from fanout.values import replace
 

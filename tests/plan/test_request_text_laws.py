@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from request_contents import HOSTILE_NAMES, build_content, build_hostile, build_removal
 
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence, format_title
-from fanout.plan.pull_requests.request_marker import needs_update, parse_marker, replace_own_text
-from fanout.plan.pull_requests.request_text import MAX_TITLE, format_request
+from fanout.plan.pull_requests.request_text import (
+    MAX_TITLE,
+    format_request,
+    needs_update,
+    parse_marker,
+    replace_own_text,
+)
 
 # Of what forges and Markdown read anything into, and of anything else.
 PIECES = st.sampled_from(

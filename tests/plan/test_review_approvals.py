@@ -17,8 +17,8 @@ from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_facts import DraftFacts, Publication, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule
 from fanout.gates.record_facts import ApprovalFacts
+from fanout.plan.changes.publication_messages import build_approval_trailers
 from fanout.plan.evidence.review_approvals import (
-    build_approval_trailers,
     find_requested_changes,
     find_review_approvals,
     find_standing_approvals,

@@ -12,8 +12,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.stages import After, Check, Rollout
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, PropagationCondition, StageRule
-from fanout.plan.gates.policy_windows import build_calendars, finishing_calendars
-from fanout.plan.gates.stage_rules import build_stage_rules
+from fanout.plan.gates.stage_rules import build_calendars, build_stage_rules, finishing_calendars
 
 
 def condition(text: str) -> PropagationCondition:

@@ -7,7 +7,7 @@ from forge_states import MAIN, REF, at, commit_id, drafted, forge, published, re
 from reconcile.builders import sets_of
 
 from fanout.api.gate_vocabulary import Action, CheckMethod, Verdict
-from fanout.api.promotion_policy import MergeMethod, MergeStyle
+from fanout.api.promotion_policy import MergeMethod, MergeStyle, PullRequest
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import CheckAnswer, Hold, VariantResult
 from fanout.api.stages import Check
@@ -18,21 +18,34 @@ from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
 from fanout.package.kptfile import UpstreamLock
 from fanout.plan.actions import ActionKind, RepositorySubject
-from fanout.plan.adoption.adoption_base import find_clone_edits
+from fanout.plan.changes.move_cleanup import (
+    CleanupPermission,
+    list_drafted_leftovers,
+    remaining_holds,
+)
+from fanout.plan.changes.next_drafts import locate_draft
+from fanout.plan.changes.package_removal import PackageRemoval, VariantRemoval, removal_actions
+from fanout.plan.changes.planned_sets import PolicyCleanup
+from fanout.plan.changes.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.evidence.check_readings import build_reading, unusable_response
+from fanout.plan.edits.adoption_base import find_clone_edits
+from fanout.plan.evidence.check_readings import ProbeResponse, build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
-from fanout.plan.evidence.probe_queries import ProbeResponse
-from fanout.plan.gates.set_facts import build_set_facts
-from fanout.plan.moves.move_locations import (
+from fanout.plan.gates.variant_facts import build_set_facts
+from fanout.plan.history.earlier_publication import RevertedPublication, moved_away_hold
+from fanout.plan.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
     PathHolder,
     draft_branch_hold,
     occupied_path_hold,
 )
-from fanout.plan.observation.forge_state import OtherRequest
-from fanout.plan.observation.observed_request import RepositoryFacts, RepositoryName, RequestState
+from fanout.plan.observation.observed_request import (
+    OtherRequest,
+    RepositoryFacts,
+    RepositoryName,
+    RequestState,
+)
 from fanout.plan.observation.repository_state import (
     ObservedPath,
     OtherBranch,
@@ -40,7 +53,6 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RepositoryState,
 )
-from fanout.plan.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.pull_requests.other_requests import plan_other_statuses
 from fanout.plan.pull_requests.request_group import RequestGroup, group_orphaned
 from fanout.plan.pull_requests.request_holds import (
@@ -50,23 +62,15 @@ from fanout.plan.pull_requests.request_holds import (
     find_join_hold,
     find_request_hold,
 )
-from fanout.plan.pull_requests.request_marker import RequestText
 from fanout.plan.pull_requests.request_plan import plan_request
 from fanout.plan.pull_requests.request_records import observe_request_lines
+from fanout.plan.pull_requests.request_text import RequestText
 from fanout.plan.records.policy_status import (
     PreviousLocationLine,
     RecordedStatus,
     RequestLine,
 )
-from fanout.plan.removal.move_cleanup import (
-    CleanupPermission,
-    list_drafted_leftovers,
-    remaining_holds,
-)
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
-from fanout.plan.rollback.earlier_publication import RevertedPublication, moved_away_hold
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.selection.variant_spec import ExpressionFailure
@@ -105,8 +109,8 @@ def obstacle(**fields):
     state = RepositoryState(
         remote=Remote("/edge"), branch=MAIN, refs={MAIN: "h"}, head="h", **fields
     )
-    context = ObservationContext(install="default", now=at(0))
-    return observe_variant(A.spec, state, None, context).obstacle
+    location = locate_draft(A.spec, state, "default", is_shared=False)
+    return observe_variant(A.spec, state, None, ObservationContext(now=at(0)), location).obstacle
 
 
 def removed(**fields):
@@ -318,7 +322,7 @@ def shown(**fields):
 ALLOWED = RepositoryFacts(
     RepositoryName("org", "edge"), "main", False, True, True, frozenset({MergeStyle.MERGE})
 )
-SQUASHED = RequestSettings(style=MergeStyle.SQUASH)
+SQUASHED = RequestSettings(declared=PullRequest(merge_style=MergeStyle.SQUASH))
 HEAD = commit_id("c1")
 REQUESTS = [
     (forge(shown(labels=frozenset({HOLD_LABEL}))), RequestSettings(),
@@ -534,7 +538,7 @@ def test_details_of_a_cleanup_after_a_move():
 
 TEXT = RequestText("Promote v2", "text", "digest")
 UPDATES = [
-    (request(), RequestSettings(labels=("x", "y")), None,
+    (request(), RequestSettings(declared=PullRequest(labels=["x", "y"])), None,
      "its text, ready for review, label x, label y"),
     (shown(is_draft=False), RequestSettings(), WAITS, "its text, draft"),
     (shown(base_branch="trunk"), RequestSettings(), WAITS, "back to branch main, its text"),
@@ -550,7 +554,7 @@ def test_a_detail_of_an_update_of_a_pull_request(facts, settings, hold, detail):
         stage="prod",
         repository="edge",
         state=replace(variant.repository_state, refs={REF: HEAD}),
-        head_ref=REF,
+        ref=REF,
         members=(DecidedVariant(without_candidate(variant), VariantStep.KEEP),),
         hold=hold,
     )

@@ -22,8 +22,7 @@ from fanout.errors import Unavailable
 from fanout.plan import plan_wording
 from fanout.plan.evidence.check_readings import read_check
 from fanout.plan.evidence.due_checks import find_due_checks
-from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.observed_request import CommitStatus
+from fanout.plan.observation.observed_request import CommitStatus, ForgeState
 from fanout.selection.cluster_objects import ClusterObjectIndex
 
 C1, M1, H1 = (commit_id(name)[:12] for name in ("c1", "m1", "h1"))

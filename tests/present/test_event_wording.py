@@ -4,8 +4,8 @@ from operator import itemgetter
 
 import pytest
 
-from fanout.api.fanout_configuration import NotificationEvent as Event
 from fanout.api.reasons import EventReason as Reason
+from fanout.api.reasons import NotificationEvent as Event
 from fanout.present.notifications.notification_conditions import describe_transition
 from fanout.present.policy_events import describe_actions
 

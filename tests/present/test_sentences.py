@@ -167,8 +167,9 @@ def disputed(conflicts, **fields):
     """A variant whose draft has these conflicts in its trailers."""
     found: Any = drafted("a", None)
     trailers = replace(found.draft.trailers, conflicts=conflicts)
-    draft = replace(found.draft, trailers=trailers, is_shared=False, **fields)
-    return replace(found, shares_draft=False, draft=draft)
+    ref = "refs/heads/drafts/default/sites/a/monitoring"
+    draft = replace(found.draft, trailers=trailers, ref=ref, **fields)
+    return replace(found, draft_ref=ref, draft=draft)
 
 
 CONFLICTS = [

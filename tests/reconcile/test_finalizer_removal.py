@@ -7,7 +7,7 @@ from reconcile.builders import repository_state, resolved
 
 from fanout.errors import Unavailable
 from fanout.plan.actions import ActionKind, PlanAction
-from fanout.plan.policy_plan import PolicyPlan
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.finalizer_removal import find_completed_deletions

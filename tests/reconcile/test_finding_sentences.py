@@ -10,10 +10,9 @@ from reconcile.builders import NOW, parsed, repository_state
 from fanout.api.fanout_configuration import ForgeHost
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
-from fanout.plan.actions import ActionKind
+from fanout.plan.actions import ActionKind, RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import RepositoryFacts, RepositoryName, StatusState
 from fanout.plan.observation.repository_state import Remote
-from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.records.policy_status import RequestLine
 from fanout.reconcile.execution.plan_execution import _yield_warnings
 from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository

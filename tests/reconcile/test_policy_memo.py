@@ -9,8 +9,8 @@ from reconcile.builders import EDGE_URL, NOW, UPSTREAM_URL, parsed, resolved, ta
 from fanout.api.results import Hold
 from fanout.errors import Unavailable
 from fanout.gates.gate_evaluator import evaluate_gates
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.observation.repository_state import Remote, RepositoryState
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, parse_status
 from fanout.reconcile.memo.policy_memo import PolicyMemo

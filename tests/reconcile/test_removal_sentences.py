@@ -9,13 +9,12 @@ from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclarationFailure, DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.gates.removal_gate import RemovalEvaluation
+from fanout.plan.changes.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.plan.observation.repository_state import PathState
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import PublishedLine, RecordedStatus, VariantLine
-from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
 from fanout.reconcile.execution import removal_execution
 from fanout.reconcile.execution.removal_execution import (
-    RemovalRequest,
     find_removals,
     find_undeclared_variant,
     remove_by_level,
@@ -32,7 +31,6 @@ from fanout.values import replace
 
 AMS, BER = variant_name("ams"), variant_name("ber")
 POLICY = resolved("ams")
-REQUEST = RemovalRequest("gone", NOW)
 NO_WORLD: Any = None  # what is read is given
 
 
@@ -151,5 +149,7 @@ def removal(tree="t1"):
 
 def test_a_package_that_changed_during_its_removal(monkeypatch):
     monkeypatch.setattr(removal_execution, "find_removals", lambda *_: (removal("later"),))
-    steps = remove_by_level(NO_WORLD, result(ELSEWHERE), DeclaredObjects(), [removal()], REQUEST)
+    steps = remove_by_level(
+        NO_WORLD, result(ELSEWHERE), DeclaredObjects(), [removal()], "gone", NOW
+    )
     assert refusal(next, steps) == "the package sites/ber changed during the removal"

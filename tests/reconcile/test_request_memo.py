@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ObservedRequest,
     ObservedReview,
     RepositoryFacts,
     RepositoryName,
+    RequestFacts,
     RequestMatch,
     RequestState,
     ReviewVerdict,

@@ -27,6 +27,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.package.tree_ids import TreeEntry
+from fanout.plan.commit_statement import PublicationStatement
 from fanout.plan.observation.repository_state import (
     EMPTY_PATH,
     Commit,
@@ -34,7 +35,6 @@ from fanout.plan.observation.repository_state import (
     RefListing,
 )
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.publication_statement import PublicationStatement
 from fanout.plan.records.policy_records import (
     LostBranch,
     PolicyRecords,

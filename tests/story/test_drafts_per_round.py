@@ -15,7 +15,7 @@ from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
 from fanout.controller import run_loop
 from fanout.controller.run_loop import RunLoop
-from fanout.plan.drafts.drafts_per_round import DraftLimit
+from fanout.plan.changes.next_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace

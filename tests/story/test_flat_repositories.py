@@ -10,7 +10,7 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet, Repo
 
-from fanout.plan.commit_limits import MAX_COMMITS
+from fanout.plan.changes.commit_chain import MAX_COMMITS
 
 FEW, MANY = 600, 1_200  # more than 16 to each of the commits
 DRAFTS = ["Variant", "Stage"]

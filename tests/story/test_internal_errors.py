@@ -227,10 +227,10 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     # One variant of the stage failed, and none may (maxFailures), so that the other waits.
     ("inputs", "reconcile.rendering.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
     ("rendering", "reconcile.rendering.draft_rendering:render_variant", below("bad/ams"), BAD),
-    ("a draft's commit", "plan.drafts.draft_changes:build_draft", named("bad"), BAD),
+    ("a draft's commit", "plan.changes.branch_changes:build_draft", named("bad"), BAD),
     (
         "a merge commit",
-        "plan.repository_changes:build_publication_message",
+        "plan.changes.repository_changes:build_publication_message",
         lambda key, *_: key.policy == "bad",
         BAD,
     ),

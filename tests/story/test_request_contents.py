@@ -50,7 +50,7 @@ def read_group(program: Program) -> RequestGroup:
         stage=first.spec.stage,
         repository=first.spec.repository,
         state=first.observed.repository_state,
-        head_ref=first.observed.draft_ref,
+        ref=first.observed.draft_ref,
         members=tuple(
             DecidedVariant(
                 variant, VariantStep.KEEP, evaluation=result.decision.variants[variant.spec.name]

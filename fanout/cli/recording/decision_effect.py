@@ -23,7 +23,7 @@ from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.rollback_pins import find_pin
 from fanout.plan.actions import ActionKind
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.pass_results import PassReport, PolicyResult

@@ -36,12 +36,12 @@ from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import escape_control, print_message
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.git.git_identity import read_identity
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.observation.repository_state import CommitIdentity, RecordTrace
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.trace_changes import find_due_traces
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.execution.trace_execution import write_traces
+from fanout.reconcile.execution.repository_pushes import write_traces
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import Value, replace

@@ -28,8 +28,8 @@ from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule
 from fanout.gates.gate_wording import format_names
-from fanout.plan.evidence.removal_approvals import list_removal_facts
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
+from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.evidence.review_approvals import list_removal_facts
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.values import Value
 
@@ -141,7 +141,7 @@ def _select_removals(session: RecordSession, check: str, _revision: str) -> _App
     if not branches:
         problem = f"no branch removes packages of stage {stage} of {item.title}"
         remedy = "run `fanout get targets`; `fanout sweep` writes the branch"
-        plans = [it for it in item.removal_drafts if it.stage == stage]
+        plans = [it for it in item.removal_sets if it.stage == stage]
         hosted = [it for it in plans if it.state.forge is not None]
         if plan := next((it for it in plans if it.state.forge is None), None):
             branch = plan.ref.removeprefix("refs/heads/")
@@ -161,12 +161,12 @@ def _select_removals(session: RecordSession, check: str, _revision: str) -> _App
     return _ApprovedDrafts(rule, spec, reviewed, title, "removals")
 
 
-def _find_approvable_removals(item: PolicyResult) -> list[RemovalDraftPlan]:
+def _find_approvable_removals(item: PolicyResult) -> list[PlannedSet]:
     """Return the branches that remove packages and that records approve: where there is no forge.
 
     A branch that the next pass writes again is not approved as it is.
     """
-    return [it for it in item.removal_drafts if it.state.forge is None and it.is_current]
+    return [it for it in item.removal_sets if it.state.forge is None and it.is_current]
 
 
 def find_approval_rule(item: PolicyResult, stage: str, check: str) -> ApprovalRule:

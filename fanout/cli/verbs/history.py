@@ -24,7 +24,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
-from fanout.plan.history.history_entry import HistoryEntry, group_by_stage
+from fanout.plan.history.recorded_publications import HistoryEntry, group_by_stage
 from fanout.present.history_views import HistoryViews
 from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.pass_results import PolicyResult

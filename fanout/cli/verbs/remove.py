@@ -39,11 +39,10 @@ from fanout.errors import InvalidInput
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_wording import describe_hold, format_names
 from fanout.gates.removal_gate import closed_window_hold
-from fanout.plan.gates.policy_windows import build_calendars
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import SetOwner
+from fanout.plan.gates.stage_rules import build_calendars
 from fanout.reconcile.execution.removal_execution import (
-    RemovalRequest,
     find_removals,
     find_undeclared_variant,
     remove_by_level,
@@ -133,7 +132,7 @@ def command(request: RecordRequest, variant: str | None, all_gone: bool, edited:
             session.print_notes([f"a later sweep removes it: {describe_hold(window_hold)}"])
             return ExitCode.NO_EFFECT
         policy = item.resolved_policy
-        owner = RemovalDraftOwner(program.world.setup.install, policy.namespace, policy.name)
+        owner = SetOwner(program.world.setup.install, policy.namespace, policy.name)
         if settings.dry_run:
             print_new_records(program)
             for removal in removals:
@@ -152,12 +151,12 @@ def _remove(
     declared: DeclaredObjects,
     removals: Sequence[PackageRemoval],
     names: Sequence[str],
-    owner: RemovalDraftOwner,
+    owner: SetOwner,
 ) -> None:
     """Remove the variants of these names, and print what has become of each."""
-    request = RemovalRequest(session.request.reason, session.settings.now())
+    reason, at = session.request.reason, session.settings.now()
     pending = set(names)
-    steps = remove_by_level(session.program.world, session.item, declared, removals, request)
+    steps = remove_by_level(session.program.world, session.item, declared, removals, reason, at)
     for removed, undeletable in steps:
         kept = {it.action.variant for it in undeletable}
         for removal in removed:
@@ -279,7 +278,7 @@ def _resolve_name(item: PolicyResult, name: str, declared: DeclaredObjects) -> s
     return matches.pop()
 
 
-def _format_removal(removal: PackageRemoval, owner: RemovalDraftOwner) -> str:
+def _format_removal(removal: PackageRemoval, owner: SetOwner) -> str:
     state = removal.repository_state
     location = f"{removal.path} in {state.identity}" if state is not None else removal.path
     if removal.awaits_review:

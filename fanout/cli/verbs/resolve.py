@@ -17,7 +17,7 @@ from fanout.cli.recording.record_session import (
     with_request,
 )
 from fanout.package.merge.merge_conflicts import MergeSide, Winners
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.reconcile.pass_results import PolicyResult
 

@@ -31,7 +31,7 @@ from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.plan.gates.policy_windows import build_calendars
+from fanout.plan.gates.stage_rules import build_calendars
 
 UTC_NAME = "UTC"
 Result = TypeVar("Result")

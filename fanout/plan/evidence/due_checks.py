@@ -15,10 +15,10 @@ from fanout.gates.gate_facts import CheckReading
 from fanout.gates.gate_rules import Variables
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
-from fanout.plan.drafts.draft_location import find_draft
+from fanout.plan.changes.next_drafts import find_draft
 from fanout.plan.evidence.review_approvals import format_person
 from fanout.plan.observation.observed_request import StatusState
-from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import VariantLine
 from fanout.selection.variant_spec import VariantSpec
@@ -214,7 +214,7 @@ def find_awaited_commits(
             continue
         commits.add(published.merge)
         # A status of the branch's head is about this package only while it is there.
-        if state.path_states.get(line.path, EMPTY_PATH).tree == published.tree:
+        if state.find_tree(line.path) == published.tree:
             commits.add(state.head)
     return frozenset(commits - {""})
 

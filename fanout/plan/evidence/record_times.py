@@ -20,8 +20,8 @@ from fanout.api.record_objects import ApprovalSpec
 from fanout.gates.gate_rules import CheckRule, StageRule
 from fanout.gates.record_facts import is_from_the_future
 from fanout.plan.actions import ActionKind, PlanAction
+from fanout.plan.changes.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.decided_variant import VariantStep
-from fanout.plan.policy_plan import PolicyPlan, build_record_action
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.plan.records.policy_status import DraftLine, RecordedStatus, VariantLine
 from fanout.values import Value, replace

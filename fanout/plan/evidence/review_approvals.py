@@ -5,19 +5,30 @@ the tree at its path in that commit, at the instant of the review: what the forg
 no account, because some forges find that out only after they have merged (design-forges, "Gates").
 A review that requests changes is about the revision that the variant has in that commit: a draft
 that is written anew for the same revision does not answer it.
+
+Of a branch that removes packages the tree of its head is approved. Reviews of its pull request and
+Approvals on record count alike.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 
-from fanout.api.commit_trailers import Trailer
 from fanout.api.record_objects import ApprovalSpec
-from fanout.api.results import VariantResult
+from fanout.gates.active_decisions import ActiveDecisions
+from fanout.gates.approval_index import ApprovalIndex
+from fanout.gates.gate_facts import DraftFacts, VariantFacts
 from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
-from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, ReviewFacts
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
-from fanout.plan.observation.observed_request import ObservedReview, ReviewVerdict
-from fanout.plan.observation.repository_state import SetState
+from fanout.gates.record_facts import ApprovalFacts, ChangeRequest, RecordFacts, ReviewFacts
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.observation.observed_request import (
+    ForgeState,
+    ObservedReview,
+    RequestFacts,
+    ReviewVerdict,
+)
+from fanout.plan.observation.repository_state import RepositoryState, SetState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.values import Value
 
@@ -196,17 +207,6 @@ def _find_standing(
     return [review for standing in standing_by_person.values() for review in standing]
 
 
-def build_approval_trailers(evaluations: Iterable[VariantResult]) -> tuple[str, ...]:
-    """Return the lines of a publication's message that name whose approvals counted."""
-    approvers = {
-        name
-        for evaluation in evaluations
-        for check in evaluation.checks
-        for name in check.approvers
-    }
-    return tuple(f"{Trailer.APPROVED_BY}: {name}" for name in sorted(approvers))
-
-
 def _pair_with_rules(
     variants: Sequence[ObservedVariant], stage_rules: Iterable[StageRule]
 ) -> Iterator[tuple[_ReviewedGroup, ApprovalRule]]:
@@ -264,3 +264,55 @@ def _build_approval(
 def format_person(host: str, login: str) -> str:
     """Return the person that a login of a host stands for, as approvers name one."""
     return f"{host}/{login}".lower()
+
+
+def index_removal_approvals(
+    records: RecordFacts,
+    states: Iterable[RepositoryState],
+    stage_rules: Sequence[StageRule],
+    now: datetime,
+) -> ApprovalIndex:
+    """Return the approvals on record, and by reviews of the branches that remove packages.
+
+    Empty if the repositories have no such branch, as in nearly every pass.
+    """
+    branches = [(state.forge, branch) for state in states for branch in state.removal_sets]
+    if not branches:
+        return ApprovalIndex((), stage_rules, now, ActiveDecisions((), now))
+    reviews = [
+        approval
+        for forge, branch in branches
+        if forge is not None
+        for approval in find_removal_approvals(forge, branch, stage_rules)
+    ]
+    decisions = ActiveDecisions(records.decisions, now)
+    return ApprovalIndex([*records.approvals, *reviews], stage_rules, now, decisions)
+
+
+def build_removal_facts(branch: SetState, removal: PackageRemoval) -> VariantFacts:
+    """Return what approvals of the removal of a package are about: its branch, as a draft."""
+    return VariantFacts(
+        name=removal.variant,
+        stage=removal.stage,
+        target="",
+        # A record from before the publication was about an earlier removal. A review is about a
+        # commit, which no earlier branch has; and the clock of a forge is another one.
+        removed=removal.published.at
+        if removal.published is not None and removal.state.forge is None
+        else None,
+        draft=DraftFacts(
+            revision="",
+            digest="",
+            tree=branch.tree,
+            authors=branch.editors,
+            has_commits=bool(branch.editors),
+        ),
+    )
+
+
+def list_removal_facts(plans: Iterable[PlannedSet]) -> Iterator[VariantFacts]:
+    """Yield what approvals of removals may be about: each package of each branch."""
+    for plan in plans:
+        if plan.draft is not None:
+            for removal in plan.removals:
+                yield build_removal_facts(plan.draft, removal)

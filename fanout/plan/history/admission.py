@@ -11,8 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from fanout.api.gate_vocabulary import Action, OverridableGate
 from fanout.api.publication_view import Admission, AdmissionType, ApprovalView, EvidenceView
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
-from fanout.plan.history.history_entry import PublicationCommit
-from fanout.plan.history.recorded_publications import RecordedPublication
+from fanout.plan.history.recorded_publications import PublicationCommit, RecordedPublication
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import GrantLine
 from fanout.values import Value

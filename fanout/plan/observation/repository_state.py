@@ -16,10 +16,9 @@ from fanout.api.field_errors import InvalidValue
 from fanout.api.urls import canonicalize_url
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.tree_ids import TreeEntry
-from fanout.plan.commit_statement import PackageStatement
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
-from fanout.plan.publication_statement import PublicationStatement
-from fanout.selection.ref_names import tag_ref
+from fanout.plan.commit_statement import PackageStatement, PublicationStatement
+from fanout.plan.observation.observed_request import ForgeState, RequestFacts
+from fanout.selection.ref_names import SetScope, scope_of, tag_ref
 from fanout.values import Value, field
 
 _RECORD_NAME = re.compile(r"[\w.-]{1,253}")  # as much as a message shows
@@ -279,7 +278,6 @@ class OpenDraft(DraftBranch, kw_only=True):
     path: str  # of the package
     tree: str | None  # of the package at the tip
     trailers: PackageStatement  # of fanout's newest commit about it
-    is_shared: bool = False  # the branch is that of a stage
     settled_keys: frozenset[str] = frozenset()  # keys of the disputes that those commits decided
     faults: tuple[InvalidInput, ...] = ()  # errors that people's commits brought into the draft
     editors: frozenset[str] = frozenset()  # authors and committers of those commits
@@ -291,6 +289,11 @@ class OpenDraft(DraftBranch, kw_only=True):
     def key(self) -> tuple[str, str]:
         """Return the key of the draft in its repository."""
         return self.ref, self.path
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether variants of a stage share the branch."""
+        return scope_of(self.ref) is SetScope.STAGE
 
     @property
     def has_edits(self) -> bool:
@@ -315,12 +318,16 @@ class SetState(DraftBranch, kw_only=True):
     stage: str  # "": none
     drafts: Mapping[str, OpenDraft] = field(default_factory=dict)  # what it writes, by path
     removed_trees: Mapping[str, str] = field(default_factory=dict)  # path → tree in the base
-    is_removal: bool = False  # its branch is one of removals
     idle_paths: frozenset[str] = frozenset()
     faults: tuple[InvalidInput, ...] = ()  # changes outside of its packages
     editors: frozenset[str] = frozenset()  # authors and committers of people's commits
     # A commit of it has several parents, such as one that carries over what people edited.
     has_joints: bool = False
+
+    @property
+    def is_removal(self) -> bool:
+        """Return whether the set is one of removals, also if nothing is left to be removed."""
+        return scope_of(self.ref) is SetScope.REMOVALS
 
 
 class OtherBranch(Value):
@@ -377,7 +384,7 @@ class RepositoryState(Value, kw_only=True):
     vendor_time: int = 0
     path_states: Mapping[str, PathState] = field(default_factory=dict)  # on the branch
     published_renderings: Mapping[str, str] = field(default_factory=dict)  # pristine, in force
-    # Paths whose package a removal draft has removed; the vendor branch has its rendering still.
+    # Paths whose package a set of removals has removed; the vendor branch has its rendering still.
     obsolete_renderings: frozenset[str] = frozenset()
     drafted_renderings: Mapping[str, str] = field(default_factory=dict)  # pristine, of open drafts
     sets: Mapping[str, SetState] = field(default_factory=dict)  # by ref
@@ -418,6 +425,10 @@ class RepositoryState(Value, kw_only=True):
     def removal_sets(self) -> list[SetState]:
         """Return the sets that remove packages."""
         return [it for it in self.sets.values() if it.is_removal]
+
+    def find_tree(self, path: str) -> str | None:
+        """Return the tree of the package at a path of the target branch, or None without one."""
+        return self.path_states.get(path, EMPTY_PATH).tree
 
     def find_draft(self, ref: str, path: str) -> OpenDraft | None:
         """Return the draft of a package on a branch, or None."""

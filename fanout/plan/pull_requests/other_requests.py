@@ -9,23 +9,20 @@ from collections.abc import Iterable
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import fold_path
 from fanout.api.view_base import ConditionStatus
-from fanout.plan.actions import ActionKind, RepositorySubject
+from fanout.plan.actions import ActionKind, RepositorySubject, RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import BranchFacts, StatusState
-from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.request_plan import (
-    PlannedRequest,
     format_status,
     shorten_description,
     status_context,
 )
-from fanout.values import Value
+from fanout.values import Value, replace
 
 
 class OtherStatuses(Value):
     """Statuses to set on other people's requests, and warnings about those that are not judged."""
 
-    statuses: tuple[PlannedRequest, ...]
-
+    statuses: tuple[RequestChange, ...]
     warnings: tuple[str, ...]
 
 
@@ -77,7 +74,7 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
 
     The calls are counted for the policy, or the variant written by hand, of each subject.
     """
-    statuses: list[PlannedRequest] = []
+    statuses: list[RequestChange] = []
     warnings: list[str] = []
     for subject in subjects:
         forge = subject.state.forge
@@ -109,7 +106,7 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
                 detail=format_status(status),
                 number=str(request.number),
             )
-            statuses.append(PlannedRequest(change=change, actions=(action,)))
+            statuses.append(replace(change, actions=(action,)))
     return OtherStatuses(tuple(statuses), tuple(warnings))
 
 

@@ -9,7 +9,6 @@ do the approvals that the stage requires of a change. Without a forge these alon
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fanout.api.gate_vocabulary import Verdict
-from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import Reason
 from fanout.api.results import CheckResult, Hold
 from fanout.gates import gate_wording
@@ -17,105 +16,28 @@ from fanout.gates.approval_index import ApprovalIndex
 from fanout.gates.gate_rules import ApprovalRule, StageRule, find_approvals
 from fanout.gates.record_facts import DecisionFacts
 from fanout.plan import plan_wording
-from fanout.plan.evidence.removal_approvals import build_removal_facts
-from fanout.plan.evidence.review_approvals import find_rejecting_reviews
+from fanout.plan.changes.move_cleanup import build_leftover_removal
+from fanout.plan.changes.package_removal import PackageRemoval, is_reviewed
+from fanout.plan.changes.planned_sets import (
+    PlannedSet,
+    SetOwner,
+    find_branch_hold,
+    find_package_hold,
+)
+from fanout.plan.evidence.review_approvals import build_removal_facts, find_rejecting_reviews
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import SetState
 from fanout.plan.observed_variant import DeclinedRequest
-from fanout.plan.pull_requests.declined_requests import (
+from fanout.plan.pull_requests.request_holds import (
     describe_declined,
     describe_declined_hold,
     is_closed_by_person,
     is_resumed,
 )
-from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
-from fanout.plan.pull_requests.request_text import (
-    RequestContent,
-    RequestHold,
-    RequestVariant,
-)
 from fanout.plan.records.policy_status import RequestKey, RequestLine
-from fanout.plan.removal.move_cleanup import build_leftover_removal
-from fanout.plan.removal.package_removal import PackageRemoval, is_reviewed
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftOwner,
-    RemovalDraftPlan,
-    find_branch_hold,
-    find_package_hold,
-)
-from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
-from fanout.selection.ref_names import install_of
 from fanout.values import Value, replace
-
-
-def group_removals(
-    plans: Sequence[RemovalDraftPlan], inputs: RequestHoldInputs
-) -> tuple[RequestGroup, ...]:
-    """Return the group of each branch that removes packages of a policy, where there is a forge."""
-    groups: list[RequestGroup] = []
-    for plan in plans:
-        if plan.state.forge is None:
-            continue
-        head = plan.draft.commit if plan.draft is not None else ""
-        request_hold = find_request_hold(plan.state, plan.ref, head, plan.repository, inputs)
-        is_written = plan.write is not None or plan.is_removed
-        is_asked = request_hold is None or inputs.is_asked_again(plan.state, plan.ref, request_hold)
-        groups.append(
-            RequestGroup(
-                namespace=plan.namespace,
-                policy=plan.policy,
-                stage=plan.stage,
-                repository=plan.repository,
-                state=plan.state,
-                head_ref=plan.ref,
-                removal=None if plan.is_removed else plan,
-                hold=plan.hold,
-                is_merged=inputs.is_publishing
-                and not is_written
-                and plan.hold is None
-                and is_asked,
-                is_written=is_written,
-                is_declined=plan.is_declined,
-                line=inputs.lines.get((plan.state.identity, plan.ref)),
-            )
-        )
-    return tuple(groups)
-
-
-def without_declined(plans: Sequence[RemovalDraftPlan]) -> tuple[RemovalDraftPlan, ...]:
-    """Return the plans without the commits of those that a person declined."""
-    return tuple(replace(plan, write=None) if plan.is_declined else plan for plan in plans)
-
-
-def build_removal_content(group: RequestGroup, merge: MergeMethod) -> RequestContent:
-    """Build the content of the text of a pull request that removes packages."""
-    plan = group.removal
-    assert plan is not None, "the group is about a removal"
-    return RequestContent(
-        install=install_of(group.head_ref),
-        policy=f"{group.namespace}/{group.policy}",
-        stage=group.stage,
-        repository=group.repository,
-        branch=group.state.branch.removeprefix("refs/heads/"),
-        head_branch=group.head_ref.removeprefix("refs/heads/"),
-        variants=tuple(
-            RequestVariant(
-                name=it.variant or it.path,
-                path=it.path,
-                verb=ChangeVerb.REMOVE,
-                detail=it.reason,
-            )
-            for it in plan.packages
-        ),
-        holds=tuple(
-            RequestHold(replace(it, since=None))
-            for it in (plan.hold, group.refusal)
-            if it is not None
-        ),
-        merge=merge,
-    )
 
 
 class RemovalReviews(Value, kw_only=True):
@@ -124,7 +46,7 @@ class RemovalReviews(Value, kw_only=True):
     `lines` are the requests on record, `decisions` those that count.
     """
 
-    owner: RemovalDraftOwner
+    owner: SetOwner
     lines: Mapping[RequestKey, RequestLine]
     decisions: Sequence[DecisionFacts]
     stage_rules: Sequence[StageRule]
@@ -167,30 +89,21 @@ class RemovalReviews(Value, kw_only=True):
     def find_declined(self, removal: PackageRemoval) -> DeclinedRequest | None:
         """Return the request by which a person declined the removal of a package, or None."""
         state, ref = removal.state, self.owner.find_ref(removal.stage)
-        forge, line = state.forge, self.lines.get((state.identity, ref))
-        facts = forge.requests.get(ref) if forge is not None else None
-        if forge is not None and facts is not None:
-            is_open = facts.request.state is RequestState.OPEN
-            if not (ref not in state.refs if is_open else is_closed_by_person(facts, forge)):
-                return None
-            declined = describe_declined(facts, forge, "")
-            closed = facts.request.closed
-        elif line is not None and removal.path in line.declined:
-            declined = DeclinedRequest(
-                revision="", number=line.number, url=line.url, by=line.closed_by
-            )
-            closed = line.closed
+        facts, line = state.find_request(ref), self.lines.get((state.identity, ref))
+        if facts is not None:
+            is_open, closed = facts.request.state is RequestState.OPEN, facts.request.closed
+            is_declined = ref not in state.refs if is_open else is_closed_by_person(state, ref)
         else:
+            is_declined = line is not None and removal.path in line.declined
+            closed = line.closed if line is not None else None
+        if not is_declined or is_resumed(removal.stage, removal.variant, closed, self.decisions):
             return None
-        is_over = is_resumed(removal.stage, removal.variant, closed, self.decisions)
-        return None if is_over else declined
+        return describe_declined(state, ref, line)
 
     def find_requested_changes(self, removal: PackageRemoval) -> Hold | None:
         """Return the hold of a package whose removal an approver of the stage has refused."""
         forge = removal.state.forge
-        facts = (
-            forge.requests.get(self.owner.find_ref(removal.stage)) if forge is not None else None
-        )
+        facts = removal.state.find_request(self.owner.find_ref(removal.stage))
         if forge is None or facts is None:
             return None
         for rule in find_approvals(self.stage_rules, removal.stage):
@@ -235,20 +148,20 @@ class RemovalReviews(Value, kw_only=True):
                 return Hold(result.reason, sentence, result.who, until=result.until)
         return None
 
-    def complete_plans(self, plans: Iterable[RemovalDraftPlan]) -> Iterator[RemovalDraftPlan]:
+    def complete_plans(self, plans: Iterable[PlannedSet]) -> Iterator[PlannedSet]:
         """Yield the plans with what people decided: who approved, and whether anybody declined."""
         for plan in plans:
             approvers = {
                 name
                 for branch in filter(None, [plan.draft])
                 for rule in find_approvals(self.stage_rules, plan.stage)
-                for it in plan.packages
+                for it in plan.removals
                 for name in self._count_approvals(rule, branch, it).approvers
             }
             yield replace(
                 plan,
                 approvers=tuple(sorted(approvers)),
-                is_declined=any(map(self.find_declined, plan.packages)),
+                is_declined=any(map(self.find_declined, plan.removals)),
             )
 
     def _count_approvals(

@@ -1,14 +1,19 @@
-"""Content of a pull request's text, from the variants in it and the decision of the gates."""
+"""Content of a pull request's text, from the variants in it and the decision of the gates.
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+Templates of administrators have it as variables.
+"""
 
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+from fanout.api.durations import format_instant
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.reasons import AWAITS_APPROVERS, Reason, ReasonClass, classify_reason
+from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.drafts.next_draft import find_next_draft
 from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.pull_requests.markdown_text import format_block, format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_text import (
     PackageChange,
@@ -18,6 +23,8 @@ from fanout.plan.pull_requests.request_text import (
     RequestHold,
     RequestUpstream,
     RequestVariant,
+    build_body,
+    build_title,
 )
 from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
 from fanout.selection.ref_names import install_of
@@ -42,7 +49,7 @@ _UNTOLD_REASONS: Final = frozenset(
     }
 )
 _CHECKS: Final = frozenset({ReasonClass.EVIDENCE, ReasonClass.APPROVAL})
-_VariantDraft = tuple[RenderedVariant, OpenDraft | None]
+_DraftedVariant = tuple[RenderedVariant, OpenDraft | None]
 _Key = TypeVar("_Key", bound=Hashable)
 
 
@@ -79,6 +86,12 @@ def build_content(
                 commit=draft.trailers.commit,
             )
             upstreams[upstream] = None
+    variants += [
+        RequestVariant(
+            name=it.variant or it.path, path=it.path, verb=ChangeVerb.REMOVE, detail=it.reason
+        )
+        for it in group.removals
+    ]
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
@@ -101,20 +114,22 @@ def build_content(
     )
     checks = tuple(RequestCheck(check, paths) for check, paths in paths_by_check.items())
     approvals = (it.result for it in checks if it.result.reason in AWAITS_APPROVERS)
+    # What holds members, their evaluations say.
+    own_holds = (group.refusal,) if group.members else (group.hold, group.refusal)
     name = group.policy or (variants[0].name if variants else "")
     return RequestContent(
-        install=install_of(group.head_ref),
+        install=install_of(group.ref),
         policy=f"{group.namespace}/{name}",
         stage=group.stage,
         repository=group.repository,
         branch=group.state.branch.removeprefix("refs/heads/"),
-        head_branch=group.head_ref.removeprefix("refs/heads/"),
+        head_branch=group.ref.removeprefix("refs/heads/"),
         variants=tuple(variants),
         changes=tuple(changes),
         conflicts=tuple(_build_conflicts(drafts)),
         holds=(
             *(RequestHold(hold, paths) for hold, paths in holds.items()),
-            *([RequestHold(replace(group.refusal, since=None))] if group.refusal else []),
+            *(RequestHold(replace(it, since=None)) for it in own_holds if it is not None),
         ),
         checks=checks,
         upstreams=tuple(upstreams),
@@ -123,7 +138,7 @@ def build_content(
     )
 
 
-def _build_conflicts(drafts: Iterable[_VariantDraft]) -> Iterator[RequestConflict]:
+def _build_conflicts(drafts: Iterable[_DraftedVariant]) -> Iterator[RequestConflict]:
     """Yield the conflicts of the drafts, equal ones once; each names the key to decide it by."""
     conflicts: list[tuple[tuple[str, bool], str]] = []
     for variant, draft in drafts:
@@ -147,3 +162,110 @@ def _group(items: Iterable[tuple[_Key, str]]) -> Mapping[_Key, tuple[str, ...]]:
     for item, path in items:
         paths.setdefault(item, []).append(path)
     return {item: tuple(several) for item, several in paths.items()}
+
+
+TITLE_VARIABLES: Final = (
+    "branch",
+    "headBranch",
+    "install",
+    "namespace",
+    "policy",
+    "repository",
+    "revision",
+    "stage",
+    "title",
+    "variants",
+)
+TEXT_VARIABLES: Final = (
+    *TITLE_VARIABLES,
+    "changes",
+    "checks",
+    "conflicts",
+    "holds",
+    "text",
+    "upstreams",
+)
+
+
+def build_title_variables(content: RequestContent) -> Mapping[str, Any]:
+    """Return the variables of `titleTemplate`: plain, because the title is escaped as a whole."""
+    return {**_common_variables(content, str), "title": build_title(content)}
+
+
+def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
+    """Return the variables of `bodyTemplate`. Values are Markdown: inline code, and sentences."""
+    return {
+        **_common_variables(content, format_code),
+        "title": format_code(build_title(content)),
+        "text": build_body(content),
+        "changes": [
+            {
+                "paths": list(map(format_code, change.paths)),
+                "patch": format_block(change.lines, "diff"),
+                "omitted": format_sentence(change.omitted),
+            }
+            for change in content.changes
+        ],
+        "checks": [
+            {
+                "name": format_code(check.result.name),
+                "result": str(check.result.verdict),
+                "sentence": format_sentence(check.result.message),
+                "paths": list(map(format_code, check.paths)),
+            }
+            for check in content.checks
+        ],
+        "conflicts": [
+            {
+                "sentence": format_sentence(conflict.message),
+                "decided": conflict.is_decided,
+                "paths": list(map(format_code, conflict.paths)),
+            }
+            for conflict in content.conflicts
+        ],
+        "holds": [
+            {
+                "reason": format_code(item.hold.reason),
+                "sentence": format_sentence(item.hold.message),
+                "actor": format_sentence(item.hold.who),
+                "until": format_code(format_instant(item.hold.until)) if item.hold.until else "",
+                "paths": list(map(format_code, item.paths)),
+            }
+            for item in content.holds
+        ],
+        "upstreams": [
+            {
+                "repository": format_code(upstream.repository),
+                "package": format_code(upstream.package),
+                "revision": format_code(upstream.revision),
+                "commit": format_code(upstream.commit),
+            }
+            for upstream in content.upstreams
+        ],
+    }
+
+
+def _common_variables(content: RequestContent, escape: Callable[[str], str]) -> Mapping[str, Any]:
+    namespace, _, policy = content.policy.partition("/")
+    revisions = sorted({variant.revision for variant in content.variants if variant.revision})
+    return {
+        "branch": escape(content.branch),
+        "headBranch": escape(content.head_branch),
+        "install": escape(content.install),
+        "namespace": escape(namespace),
+        "policy": escape(policy),
+        "repository": escape(content.repository),
+        "revision": ", ".join(map(escape, revisions)),
+        "stage": escape(content.stage),
+        "variants": [
+            {
+                "name": escape(variant.name),
+                "path": escape(variant.path),
+                "target": escape(variant.target),
+                "action": str(variant.verb),
+                "oldRevision": escape(variant.old_revision),
+                "revision": escape(variant.revision),
+            }
+            for variant in content.variants
+        ],
+    }

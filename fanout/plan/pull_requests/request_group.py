@@ -6,54 +6,42 @@ from fanout.api.gate_vocabulary import RELEASED_STATES
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
-from fanout.plan.actions import RepositorySubject
+from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.observation.forge_state import RequestFacts
-from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.pull_requests.request_holds import find_refusal_hold
+from fanout.plan.pull_requests.request_holds import (
+    RequestHoldInputs,
+    find_refusal_hold,
+    find_request_hold,
+)
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 
 
-class RequestGroup(RepositorySubject, kw_only=True):
-    """The variants whose drafts are on one branch, which has or is to have a pull request.
+class RequestGroup(PlannedSet, kw_only=True):
+    """A set whose branch has or is to have a pull request."""
 
-    `members` are those whose package is on the branch after the pass. `hold` is the first hold that
-    keeps what is on the branch from being merged.
-    """
-
-    head_ref: str
-    members: tuple[DecidedVariant, ...] = ()  # in order of path
-    removal: RemovalDraftPlan | None = None  # packages that the branch removes; then no members
-    hold: Hold | None = None  # None: the gates let it be merged
     is_merged: bool = False  # this pass has the forge merge it
     is_written: bool = False  # this pass pushes the branch
-    is_declined: bool = False  # a person declined a revision that is, or was, on the branch
     is_orphaned: bool = False  # no package on the branch has a target any more; then no members
     line: RequestLine | None = None
 
     @property
     def key(self) -> RequestKey:
         """Return the key of the request among the recorded ones."""
-        return self.state.identity, self.head_ref
+        return self.state.identity, self.ref
 
     @property
     def is_taken(self) -> bool:
         """Return whether the branch has commits of others, and none of a draft."""
-        return self.head_ref in self.state.unmanaged_drafts
-
-    @property
-    def is_present(self) -> bool:
-        """Return whether the branch has anything to merge after the pass."""
-        return bool(self.members) or self.removal is not None
+        return self.ref in self.state.unmanaged_drafts
 
     @property
     def facts(self) -> RequestFacts | None:
         """Return the pull request as the forge shows it, or None."""
-        return self.state.find_request(self.head_ref)
+        return self.state.find_request(self.ref)
 
     @property
     def open_request(self) -> RequestFacts | None:
@@ -124,13 +112,49 @@ def group_requests(
                 stage=spec.stage,
                 repository=spec.repository,
                 state=state,
-                head_ref=ref,
+                ref=ref,
                 members=tuple(members),
+                is_removed=not members,
                 hold=hold,
                 is_merged=is_merged and not is_written,
                 is_written=is_written,
                 is_declined=any(step.rendered.is_declined for step in several),
                 line=status.requests.get(key),
+            )
+        )
+    return tuple(groups)
+
+
+def group_removals(
+    plans: Sequence[PlannedSet], inputs: RequestHoldInputs
+) -> tuple[RequestGroup, ...]:
+    """Return the group of each branch that removes packages of a policy, where there is a forge."""
+    groups: list[RequestGroup] = []
+    for plan in plans:
+        if plan.state.forge is None:
+            continue
+        head = plan.draft.commit if plan.draft is not None else ""
+        request_hold = find_request_hold(plan.state, plan.ref, head, plan.repository, inputs)
+        is_written = plan.write is not None or plan.is_removed
+        is_asked = request_hold is None or inputs.is_asked_again(plan.state, plan.ref, request_hold)
+        groups.append(
+            RequestGroup(
+                namespace=plan.namespace,
+                policy=plan.policy,
+                stage=plan.stage,
+                repository=plan.repository,
+                state=plan.state,
+                ref=plan.ref,
+                removals=plan.removals,
+                is_removed=plan.is_removed,
+                hold=plan.hold,
+                is_merged=inputs.is_publishing
+                and not is_written
+                and plan.hold is None
+                and is_asked,
+                is_written=is_written,
+                is_declined=plan.is_declined,
+                line=inputs.lines.get((plan.state.identity, plan.ref)),
             )
         )
     return tuple(groups)
@@ -167,8 +191,9 @@ def group_orphaned(
                 stage="" if stage == NO_VALUE else stage,
                 repository=repository,
                 state=state,
-                head_ref=ref,
+                ref=ref,
                 hold=_find_hold((), sorted(it.path for it in drafts)),
+                is_removed=True,
                 is_orphaned=True,
                 line=lines.get((state.identity, ref)),
             )

@@ -1,42 +1,34 @@
 """Planning of pull requests: what each is to be, against what the forge shows."""
 
-from fanout.plan.actions import ActionKind, PlanAction
-from fanout.plan.observation.forge_state import RequestFacts
+from fanout.plan.actions import ActionKind, RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import (
     GuardedMerge,
     RequestDraft,
     RequestEdit,
+    RequestFacts,
     RequestState,
     StatusState,
 )
-from fanout.plan.observation.request_change import RequestChange, RequestStatus
 from fanout.plan.pull_requests.markdown_text import format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.pull_requests.request_holds import RequestSettings, find_label_hold
-from fanout.plan.pull_requests.request_marker import (
+from fanout.plan.pull_requests.request_text import (
     RequestText,
     build_request_text,
     needs_update,
     replace_own_text,
 )
 from fanout.selection.ref_names import install_of
-from fanout.values import Value, replace
+from fanout.values import replace
 
 _MAX_DESCRIPTION = 140  # characters that all forges show of a status
 DEFAULT_INSTALL = "default"
 
 
-class PlannedRequest(Value, kw_only=True):
-    """Change of one pull request, and the actions that report it."""
-
-    change: RequestChange
-    actions: tuple[PlanAction, ...]
-
-
 def wants_request(group: RequestGroup) -> bool:
     """Return whether the branch is to have an open pull request after the pass."""
     return (
-        group.is_present
+        not group.is_removed
         and not group.is_taken
         and group.state.forge is not None
         and group.state.forge.failure is None
@@ -53,7 +45,7 @@ def wants_request(group: RequestGroup) -> bool:
 
 def plan_request(
     group: RequestGroup, text: RequestText | None, settings: RequestSettings
-) -> PlannedRequest | None:
+) -> RequestChange | None:
     """Plan the calls about one pull request; None if there are none.
 
     `text` is what fanout says in it; None where the branch is to have no request.
@@ -62,7 +54,7 @@ def plan_request(
         remote=group.state.remote,
         repository=group.state.identity,
         policy=f"{group.namespace}/{group.policy}",
-        head_ref=group.head_ref,
+        head_ref=group.ref,
         head_commit="" if group.is_written else _head_commit(group),
     )
     open_request = group.open_request
@@ -71,38 +63,34 @@ def plan_request(
             change = _plan_withdrawal(change, group, open_request, settings)
     elif text is not None and wants_request(group):
         change = _plan_open(change, group, text, settings)
-    elif open_request is not None and not (group.is_present or group.is_declined):
+    elif open_request is not None and group.is_removed and not group.is_declined:
         change = replace(change, request=open_request.request, closes=True)
-    details: list[tuple[ActionKind, str]] = []
     title, edit = text.title if text is not None else "", change.edit or RequestEdit()
     updates = [f"back to branch {edit.base_branch}"] if edit.base_branch is not None else []
     updates += ["its text"] if edit.text is not None else []
     if edit.is_draft is not None:
         updates.append("draft" if edit.is_draft else "ready for review")
     updates += [f"label {label}" for label in change.added_labels]
-    if change.opening is not None:
-        details.append((ActionKind.OPEN_REQUEST, title))
-    elif updates:
-        details.append((ActionKind.UPDATE_REQUEST, ", ".join(updates)))
-    if change.closes:
-        details.append((ActionKind.CLOSE_REQUEST, "nothing is left on its branch"))
-    if change.status is not None:
-        details.append((ActionKind.SET_STATUS, format_status(change.status)))
-    if change.merge is not None:
-        details.append((ActionKind.MERGE_REQUEST, title))
+    details = {
+        ActionKind.OPEN_REQUEST: title,
+        ActionKind.UPDATE_REQUEST: ", ".join(updates),
+        ActionKind.CLOSE_REQUEST: "nothing is left on its branch",
+        ActionKind.SET_STATUS: format_status(change.status) if change.status is not None else "",
+        ActionKind.MERGE_REQUEST: title,
+    }
     actions = tuple(
         group.build_action(
             kind,
             repository=group.repository,
-            ref=group.head_ref,
+            ref=group.ref,
             expected=change.head_commit,
             digest=text.digest if text is not None else "",
-            detail=detail,
+            detail=details[kind],
             number=str(change.request.number) if change.request is not None else "",
         )
-        for kind, detail in details
+        for kind in change.kinds
     )
-    return PlannedRequest(change=change, actions=actions) if actions else None
+    return replace(change, actions=actions) if actions else None
 
 
 def status_context(install: str) -> str:
@@ -118,11 +106,11 @@ def _plan_withdrawal(
     Its text stays, unless others took its branch: then the text says so.
     """
     request, edit = facts.request, RequestEdit()
-    if settings.opens_as_draft and not request.is_draft:
+    if settings.declared.draft and not request.is_draft:
         edit = RequestEdit(is_draft=True)
     if group.is_taken and group.hold is not None:
         text = build_request_text(
-            install_of(group.head_ref),
+            install_of(group.ref),
             f"{group.namespace}/{group.policy or group.variant}",
             group.stage,
             request.title,
@@ -138,21 +126,21 @@ def _plan_open(
     change: RequestChange, group: RequestGroup, text: RequestText, settings: RequestSettings
 ) -> RequestChange:
     open_request = group.open_request
-    is_draft = settings.opens_as_draft and group.hold is not None
+    is_draft = settings.declared.draft and group.hold is not None
     status = _plan_status(group, open_request)
     branch = group.state.branch.removeprefix("refs/heads/")
     if open_request is None:
         return replace(
             change,
             opening=RequestDraft(
-                head_branch=group.head_ref.removeprefix("refs/heads/"),
+                head_branch=group.ref.removeprefix("refs/heads/"),
                 base_branch=branch,
                 title=text.title,
                 text=text.text,
                 is_draft=is_draft,
             ),
-            added_labels=settings.labels,
-            reviewers=settings.reviewers,
+            added_labels=tuple(settings.declared.labels),
+            reviewers=tuple(settings.declared.reviewers),
             status=status,
         )
     request = open_request.request
@@ -164,13 +152,13 @@ def _plan_open(
     if group.is_merged and edit.is_draft is None and group.refusal is None:
         edit = RequestEdit()  # nobody waits for the text of what is merged now: a call less
     # Guarded by the observed head; its message is filled in later.
-    style = settings.choose_style(group.state, group.head_ref)
+    style = settings.choose_style(group.state, group.ref)
     merge = GuardedMerge(request.number, _head_commit(group), style)
     return replace(
         change,
         request=request,
         edit=edit if edit != RequestEdit() else None,
-        added_labels=tuple(it for it in settings.labels if it not in request.labels),
+        added_labels=tuple(it for it in settings.declared.labels if it not in request.labels),
         status=status,
         merge=merge if group.is_merged else None,
     )
@@ -178,7 +166,7 @@ def _plan_open(
 
 def _plan_status(group: RequestGroup, open_request: RequestFacts | None) -> RequestStatus | None:
     """Return the status to set at the head of the branch; None if it is there already."""
-    context, line = status_context(install_of(group.head_ref)), group.line
+    context, line = status_context(install_of(group.ref)), group.line
     hold = (find_label_hold(open_request) if open_request is not None else None) or group.hold
     refusal = f"; {group.refusal.message}" if group.refusal is not None else ""
     message = hold.message if hold is not None else f"the gates are open{refusal}"
@@ -204,4 +192,4 @@ def shorten_description(text: str) -> str:
 
 def _head_commit(group: RequestGroup) -> str:
     """Return the head of the branch before the pass."""
-    return group.state.refs.get(group.head_ref, "")
+    return group.state.refs.get(group.ref, "")

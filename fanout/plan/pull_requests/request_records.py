@@ -1,21 +1,24 @@
 """Records about pull requests: what a pass observes, and what comes of its calls."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.evidence.review_approvals import find_rejections
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
-from fanout.plan.observation.observed_request import RequestState
+from fanout.plan.observation.observed_request import (
+    ObservedRequest,
+    RequestState,
+)
+from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.pull_requests.declined_requests import (
+from fanout.plan.pull_requests.request_group import RequestGroup
+from fanout.plan.pull_requests.request_holds import (
+    describe_declined,
     find_declined,
-    format_closer,
     is_closed_by_person,
 )
-from fanout.plan.pull_requests.request_group import RequestGroup
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
-from fanout.plan.removal.removal_drafts import RemovalDraftPlan
-from fanout.values import Value, replace
+from fanout.values import replace
 
 OPENING_PATIENCE = timedelta(minutes=1)
 _MAX_EARLIER = 16  # closed requests whose reviews are read; each takes a call
@@ -26,20 +29,10 @@ _STATE_WORDS = {
 }
 
 
-class RequestResult(Value):
-    """Result of the calls about one pull request: what to record of it.
-
-    `line` has a head and a status if the status was set, and a refusal if a merge was refused.
-    """
-
-    line: RequestLine
-    is_closed: bool = False
-
-
 def observe_request_lines(
     status: RecordedStatus,
     variants: Sequence[ObservedVariant],
-    removals: Sequence[RemovalDraftPlan],
+    removals: Sequence[PlannedSet],
     now: datetime,
 ) -> tuple[Mapping[RequestKey, RequestLine], tuple[str, ...]]:
     """Return the lines about requests as this pass observes them, and what is new in words.
@@ -49,11 +42,10 @@ def observe_request_lines(
     """
     declined = dict(find_declined(variants))
     for plan in removals:
-        forge, facts = plan.state.forge, plan.state.find_request(plan.ref)
-        if forge is not None and facts is not None and is_closed_by_person(facts, forge):
-            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.packages}
-    states = [it.repository_state for it in variants] + [it.state for it in removals]
-    forges = {state.identity: state.forge for state in states}
+        if is_closed_by_person(plan.state, plan.ref):
+            declined[plan.state.identity, plan.ref] = {it.path: it.tree for it in plan.removals}
+    every = [it.repository_state for it in variants] + [it.state for it in removals]
+    states = {state.identity: state for state in every}
     # A branch has another name when `draftPer`, the stage or the path is changed. The request from
     # the former one is closed, and what people requested there is not answered by that.
     earlier: dict[RequestKey, set[int]] = {}
@@ -77,11 +69,13 @@ def observe_request_lines(
         lines[key] = replace(line, earlier=kept)
     details: list[str] = []
     for key in sorted({*lines, *declined}):
-        forge = forges.get(key[0])
-        facts = forge.requests.get(key[1]) if forge is not None else None
-        if forge is None or facts is None:
+        repository = states.get(key[0])
+        facts = repository.find_request(key[1]) if repository is not None else None
+        if repository is None or facts is None:
             continue
-        line = _observe_line(lines.get(key), facts, forge, declined.get(key, {}), now)
+        line = _observe_line(
+            lines.get(key), facts.request, repository, key[1], declined.get(key, {}), now
+        )
         if line == lines.get(key):
             continue
         if line is None:
@@ -95,13 +89,13 @@ def observe_request_lines(
 
 def _observe_line(
     line: RequestLine | None,
-    facts: RequestFacts,
-    forge: ForgeState,
+    request: ObservedRequest,
+    state: RepositoryState,
+    ref: str,
     declined: Mapping[str, str],
     now: datetime,
 ) -> RequestLine | None:
-    request = facts.request
-    if is_closed_by_person(facts, forge):
+    if is_closed_by_person(state, ref):
         if line is None or line.number != request.number:
             line = _begin_line(line, request.number, request.url)
         if line.state == RequestState.CLOSED:
@@ -111,7 +105,7 @@ def _observe_line(
             state=RequestState.CLOSED.value,
             declined=declined,
             closed=request.closed or now,
-            closed_by=format_closer(facts, forge),
+            closed_by=describe_declined(state, ref, line).by,
         )
     if request.state is RequestState.CLOSED:
         return line if line is not None and not line.number else None
@@ -149,27 +143,12 @@ def find_begun(
     }
 
 
-def without_finished(
-    lines: Mapping[RequestKey, RequestLine],
-    merged: Mapping[RequestKey, int],
-    granted: Collection[RequestKey],
-) -> Mapping[RequestKey, RequestLine]:
-    """Return the lines without requests that were merged and whose publications are on record.
+def apply_result(line: RequestLine | None, latest: RequestLine) -> RequestLine | None:
+    """Return the line about a request after the calls of a pass; None: it is forgotten.
 
-    `merged` are the numbers of those that the forge shows as merged, `granted` the requests with
-    drafts of variants whose release has led to no recorded publication yet.
+    `latest` is what is known after the calls.
     """
-    return {
-        key: line
-        for key, line in lines.items()
-        if key in granted or (line.state != RequestState.MERGED and merged.get(key) != line.number)
-    }
-
-
-def apply_result(line: RequestLine | None, result: RequestResult) -> RequestLine | None:
-    """Return the line about a request after the calls of a pass; None: it is forgotten."""
-    latest = result.line
-    if result.is_closed:
+    if latest.state == RequestState.CLOSED:
         return None
     if line is None or line.number != latest.number:
         line = _begin_line(line, latest.number, latest.url)

@@ -3,10 +3,18 @@
 The text is a function of the content alone: instants are absolute, so that nothing in it moves
 with the clock. A text that is too long is cut by whole entries of its sections, changes of
 files first, conflicts and gates last.
+
+The part of the text that is fanout's own is between two comments. The last one names what the
+request is for, and the digest of what fanout wrote, so that a request is changed only when fanout
+has something else to say. Which request is which, the head branch decides: a comment that is
+missing, or copied from another request, only makes fanout write its part again.
 """
 
+import re
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from typing import Final
+from urllib.parse import quote, unquote
 
 from fanout.api.durations import format_instant
 from fanout.api.promotion_policy import MergeMethod
@@ -22,9 +30,97 @@ from fanout.plan.pull_requests.markdown_text import (
     format_title,
 )
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
-from fanout.plan.pull_requests.request_marker import RequestText, build_request_text
 from fanout.plan.rendered_variant import ChangeVerb
 from fanout.values import Value
+
+_BEGIN: Final = (
+    "<!-- fanout: from here to the last comment fanout writes; text around it is kept -->"
+)
+# Only whole lines are comments of fanout: no line of foreign content begins like them.
+_BEGIN_LINE: Final = r"^<!-- fanout:[^\n]*-->[ \t\r]*$"
+_END_LINE: Final = r"^<!-- fanout install=[^\n]*-->[ \t\r]*$"
+_END: Final = re.compile(
+    r"^<!-- fanout install=(?P<install>\S*) policy=(?P<policy>\S*) stage=(?P<stage>\S*)"
+    r" digest=(?P<digest>\S*) -->[ \t\r]*$",
+    re.MULTILINE,
+)
+_OWN_PART: Final = re.compile(rf"{_BEGIN_LINE}.*?{_END_LINE}", re.MULTILINE | re.DOTALL)
+_WITHOUT_BEGIN: Final = re.compile(rf"\A.*{_END_LINE}", re.MULTILINE | re.DOTALL)
+_WITHOUT_END: Final = re.compile(rf"{_BEGIN_LINE}.*\Z", re.MULTILINE | re.DOTALL)
+_FORGED: Final = re.compile(r"^[ \t]*<!--(?=[ \t]*fanout)", re.MULTILINE)
+
+
+class RequestMarker(Value, kw_only=True):
+    """Installation, policy and stage of a pull request, and the digest of title and text."""
+
+    install: str
+    policy: str  # "<namespace>/<name>"
+    stage: str
+    digest: str  # "sha256:<hex>"
+
+
+class RequestText(Value):
+    """Title and text of a pull request as fanout writes them; `text` has both comments."""
+
+    title: str
+    text: str
+    digest: str
+
+
+def build_request_text(install: str, policy: str, stage: str, title: str, text: str) -> RequestText:
+    """Put a text between the comments that make it fanout's own.
+
+    The digest is of title and text. Lines of the text that look like one of the comments are
+    changed.
+    """
+    own = _FORGED.sub("&lt;!--", text.strip())
+    digest = "sha256:" + sha256(f"{title}\0{own}".encode()).hexdigest()
+    install, policy, stage = (quote(it, safe="/") for it in (install, policy, stage))
+    end = f"<!-- fanout install={install} policy={policy} stage={stage} digest={digest} -->"
+    return RequestText(title, f"{_BEGIN}\n\n{own}\n\n{end}\n", digest)
+
+
+def parse_marker(text: str) -> RequestMarker | None:
+    """Return the last marker in the text of a pull request; None without any."""
+    markers = [
+        RequestMarker(**{name: unquote(value) for name, value in match.groupdict().items()})
+        for match in _END.finditer(text)
+    ]
+    return markers[-1] if markers else None
+
+
+def needs_update(present_text: str, new: RequestText) -> bool:
+    """Return whether title and text must be written.
+
+    They are when fanout has something else to say, or when its part of the text is lost. What
+    people changed in the title or in fanout's part stays until then.
+    """
+    parts = _OWN_PART.findall(present_text)
+    marker = parse_marker(parts[0]) if len(parts) == 1 else None
+    return marker is None or marker != parse_marker(new.text)
+
+
+def replace_own_text(present_text: str, new: RequestText) -> str:
+    """Return the present text of a pull request with fanout's part written anew.
+
+    What people wrote before and after it stays. Of several parts the first is replaced and the
+    others are dropped. Where one of the two comments is missing, everything on its side is taken
+    for fanout's; where both are, everything is a person's, and fanout's part follows.
+    """
+    own = new.text.rstrip("\n")
+    first = True
+
+    def write_once(_: re.Match[str]) -> str:
+        nonlocal first
+        text, first = (own if first else ""), False
+        return text
+
+    for pattern in (_OWN_PART, _WITHOUT_BEGIN, _WITHOUT_END):
+        if pattern.search(present_text):
+            return pattern.sub(write_once, present_text).strip("\r\n") + "\n"
+    kept = present_text.strip()
+    return f"{kept}\n\n{own}\n" if kept else f"{own}\n"
+
 
 MAX_TITLE: Final = 240  # characters; forges take 255, and some put a prefix before it
 MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs

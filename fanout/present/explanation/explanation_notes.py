@@ -20,7 +20,7 @@ from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts, effective_from
 from fanout.gates.rollback_pins import find_pin
 from fanout.package.merge.merge_conflicts import MergeConflict
-from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.plan_wording import AUTHOR

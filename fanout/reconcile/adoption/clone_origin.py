@@ -4,7 +4,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
-from fanout.plan.adoption.adoption_base import (
+from fanout.plan.edits.adoption_base import (
     ADOPTION_LOCK_REMEDY,
     UpstreamOrigin,
     parse_upstream_lock,

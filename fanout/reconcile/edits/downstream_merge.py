@@ -3,8 +3,8 @@
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.merge.package_update import check_file_modes
 from fanout.package.package_limits import add_package, file_sizes
-from fanout.plan.adoption.adoption_base import find_clone_edits
 from fanout.plan.commit_statement import NO_VALUE
+from fanout.plan.edits.adoption_base import find_clone_edits
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles, merge_edits
 from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState

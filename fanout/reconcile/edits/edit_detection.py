@@ -10,15 +10,15 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import UpstreamLock
 from fanout.package.package_limits import add_package
-from fanout.plan.adoption.adoption_base import parse_upstream_lock
+from fanout.plan.edits.adoption_base import parse_upstream_lock
 from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.plan.edits.edit_merge import PackageFiles
-from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.rollback.earlier_publication import (
+from fanout.plan.history.earlier_publication import (
     RevertedPublication,
     is_other_state,
     locked_revision,
 )
+from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import ObjectReader
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.rollback.publication_history import (

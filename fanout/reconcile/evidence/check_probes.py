@@ -14,9 +14,8 @@ from typing import Any
 from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.plan.evidence.check_readings import read_check
+from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse, read_check
 from fanout.plan.evidence.due_checks import find_due_checks
-from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.ports import ProbeClient, Sandbox
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy

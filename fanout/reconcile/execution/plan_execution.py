@@ -13,12 +13,17 @@ from fanout.api.reasons import Reason
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, Conflict, FanoutError, InvalidInput
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.repository_changes import (
+    last_publication_commit,
+    last_publication_tag,
+    next_publication_tag,
+)
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import PushedChange, url_of_remote
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
-from fanout.plan.pull_requests.request_records import apply_result, without_finished
+from fanout.plan.pull_requests.request_records import apply_result
 from fanout.plan.push_refusals import is_refusal, note_refusal, word_refusal
 from fanout.plan.records.policy_records import RecordsKey, StatusChange
 from fanout.plan.records.policy_status import (
@@ -30,13 +35,7 @@ from fanout.plan.records.policy_status import (
     VariantLine,
     changed_lines,
 )
-from fanout.plan.repository_changes import (
-    last_publication_commit,
-    last_publication_tag,
-    next_publication_tag,
-)
-from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
-from fanout.reconcile.execution.trace_execution import write_traces
+from fanout.reconcile.execution.repository_pushes import PushResults, push_changes, write_traces
 from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
@@ -149,7 +148,7 @@ def finish_pass(
 ) -> PassReport:
     """Make further passes over the policies that the pass left half done, if any.
 
-    One whose pull requests or removal drafts it merged: the next pass finds the merges in Git, as
+    One whose pull requests or sets of removals it merged: the next pass finds the merges in Git, as
     it finds those of people, tags and records them, and writes what follows from them. And one of
     which a repository took a part, as long as it takes more; in rounds that is for a later one.
     Their outcomes are added to those of the report.
@@ -215,7 +214,7 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     with world.counters.times.phase("writing"):
         pushes = push_changes(world, pass_plan)
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
-    request_changes += [it.change for it in pass_plan.other_statuses]
+    request_changes += pass_plan.other_statuses
     with world.counters.times.phase("requests"):
         request_outcomes = (
             execute_requests(world.forges, request_changes, pushes.find_of_ref, pass_plan.now)
@@ -412,9 +411,9 @@ def _settle_requests(
     lines = dict(plan.planned.requests)
     for change in plan.request_changes:
         outcome = request_outcomes.get((change.remote.key, change.head_ref))
-        if outcome is not None and outcome.result is not None:
+        if outcome is not None and outcome.line is not None:
             key = change.repository, change.head_ref
-            line = apply_result(lines.get(key), outcome.result)
+            line = apply_result(lines.get(key), outcome.line)
             lines.pop(key, None)
             if line is not None:
                 lines[key] = line
@@ -427,7 +426,7 @@ def _settle_requests(
         and (it.draft is not None or it.drafted_rendering is not None)
     }
     states = [it.repository_state for it in observed]
-    states += [it.state for it in plan.cleanup.removal_drafts]
+    states += [it.state for it in plan.cleanup.sets]
     merged = {
         (state.identity, ref): facts.request.number
         for state in states
@@ -435,7 +434,13 @@ def _settle_requests(
         for ref, facts in state.forge.requests.items()
         if facts.request.state is RequestState.MERGED
     }
-    return without_finished(lines, merged, granted)
+    # A merged request is over when its publications are on record: until then some draft of it
+    # belongs to a variant whose release has led to none.
+    return {
+        key: line
+        for key, line in lines.items()
+        if key in granted or (line.state != RequestState.MERGED and merged.get(key) != line.number)
+    }
 
 
 def _yield_outcomes(
@@ -453,12 +458,12 @@ def _yield_outcomes(
                 if step.rendered.selected.observed.spec.repository in acted_on
             ),
             *((it.repository, it.repository_state) for _, it in plan.cleanup.packages),
-            *((draft.repository, draft.state) for draft in plan.cleanup.removal_drafts),
+            *((draft.repository, draft.state) for draft in plan.cleanup.sets),
         )
         if repository_state is not None
     }
     for item in pass_plan.other_statuses:
-        remotes |= {(it.namespace, it.repository): item.change.remote.key for it in item.actions}
+        remotes |= {(it.namespace, it.repository): item.remote.key for it in item.actions}
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
         try:
@@ -473,7 +478,7 @@ def _build_outcome(
 ) -> ActionResult:
     result: PushedChange | FanoutError | None = None
     if action.kind in _PUSHED_KINDS:
-        # A removal draft is about several variants, and named by its branch.
+        # A set of removals is about several variants, and named by its branch.
         result = pushes.find(remote, action.namespace, action.variant or action.ref)
         assert result is not None, "what is pushed is in a change"
         # A branch that loses one of its packages is written, and not removed.

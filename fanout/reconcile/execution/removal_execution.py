@@ -19,24 +19,30 @@ from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
 from fanout.plan.actions import ActionResult
-from fanout.plan.evidence.removal_approvals import index_removal_approvals
-from fanout.plan.gates.gate_records import build_gate_records
-from fanout.plan.observation.forge_state import ForgeState
-from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
-from fanout.plan.policy_plan import join_plans, plan_policy
-from fanout.plan.publication_messages import CommitSettings
-from fanout.plan.pull_requests.removal_requests import RemovalReviews
-from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftOwner,
-    RemovalDraftPlan,
+from fanout.plan.changes.package_removal import (
+    DraftIndex,
+    PackageRemoval,
+    VariantRemoval,
+    complete_removal,
+    removal_due_since,
+)
+from fanout.plan.changes.planned_sets import (
+    PlannedSet,
+    PolicyCleanup,
+    SetOwner,
     add_removals,
     find_branch_hold,
     is_merged,
-    plan_removal_drafts,
+    plan_removal_sets,
 )
-from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
-from fanout.plan.repository_changes import build_changes
+from fanout.plan.changes.policy_plan import join_plans, plan_policy
+from fanout.plan.changes.publication_messages import CommitSettings
+from fanout.plan.changes.repository_changes import build_changes
+from fanout.plan.evidence.review_approvals import index_removal_approvals
+from fanout.plan.gates.gate_records import build_gate_records
+from fanout.plan.observation.observed_request import ForgeState
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
+from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.reconcile.execution.plan_execution import execute_plan
 from fanout.reconcile.observation.listing_requests import list_read_refs
 from fanout.reconcile.observation.repository_access import build_remote
@@ -60,7 +66,7 @@ from fanout.reconcile.world import World
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.target_selection import usable_repositories
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import Value, replace
+from fanout.values import replace
 
 # Of these nobody knows what stands in the status, or which targets there are.
 _BLOCKING_REASONS = (
@@ -71,19 +77,13 @@ _BLOCKING_REASONS = (
 )
 
 
-class RemovalRequest(Value):
-    """Request of a person to remove something: reason and time."""
-
-    reason: str
-    at: datetime
-
-
 def remove_by_level(
     world: World,
     policy_result: PolicyResult,
     declared: DeclaredObjects,
     confirmed_removals: Sequence[PackageRemoval],
-    request: RemovalRequest,
+    reason: str,
+    at: datetime,
 ) -> Iterator[tuple[tuple[PackageRemoval, ...], tuple[ActionResult, ...]]]:
     """Remove orphaned variants level by level, each after the previous.
 
@@ -108,7 +108,7 @@ def remove_by_level(
         names = sorted(level_names)
         # Read again for each level: pushes of the levels before it take time, and people may edit
         # in between.
-        removals = find_removals(world, policy_result, declared, names, request.reason)
+        removals = find_removals(world, policy_result, declared, names, reason)
         for removal in removals:
             # Compared by tree: the person confirmed the loss of exactly these edits.
             later_edits = [it for it, tree in removal.edits.items() if tree not in confirmed_trees]
@@ -117,7 +117,7 @@ def remove_by_level(
                     f"{later_edits[0]} changed during the removal",
                     remedy="review it, then run the command again",
                 )
-        report = _execute(world, build_removal_pass(world, policy_result, removals, request.at))
+        report = _execute(world, build_removal_pass(world, policy_result, removals, at))
         merged = {
             (it.action.repository, it.action.path)
             for it in report.outcomes
@@ -126,8 +126,8 @@ def remove_by_level(
         undeletable = report.undeletable_drafts
         if merged:
             # Their packages have left the branch, and so do they leave the status.
-            remaining = find_removals(world, policy_result, declared, names, request.reason)
-            remaining_pass = build_removal_pass(world, policy_result, remaining, request.at)
+            remaining = find_removals(world, policy_result, declared, names, reason)
+            remaining_pass = build_removal_pass(world, policy_result, remaining, at)
             undeletable += _execute(world, remaining_pass).undeletable_drafts
             removals = tuple(
                 replace(it, awaits_review=False) if (it.repository, it.path) in merged else it
@@ -152,7 +152,7 @@ def remove_by_level(
         trailer_owner(policy_result.resolved_policy), status, states, named
     )
     if emptied:
-        _execute(world, build_removal_pass(world, policy_result, (), request.at, emptied))
+        _execute(world, build_removal_pass(world, policy_result, (), at, emptied))
 
 
 def _execute(world: World, pass_plan: PassPlan) -> PassReport:
@@ -375,7 +375,7 @@ def build_removal_pass(
         PolicyCleanup(
             removals=variant_removals,
             emptied=emptied,
-            removal_drafts=tuple(_plan_removal_drafts(policy_result, removals, setup.install, now)),
+            sets=tuple(_plan_sets(policy_result, removals, setup.install, now)),
         ),
     )
     writing = CommitSettings(setup.install, setup.identity)
@@ -389,15 +389,15 @@ def build_removal_pass(
     )
 
 
-def _plan_removal_drafts(
+def _plan_sets(
     policy_result: PolicyResult, removals: Sequence[PackageRemoval], install: str, now: datetime
-) -> Iterator[RemovalDraftPlan]:
+) -> Iterator[PlannedSet]:
     """Plan the branches that remove packages after a review, and those that have done it.
 
     One that people approved is merged if it removes these packages and no others.
     """
     policy, rules = policy_result.resolved_policy, policy_result.rules
-    owner = RemovalDraftOwner(install, policy.namespace, policy.name)
+    owner = SetOwner(install, policy.namespace, policy.name)
     wanted: dict[tuple[str, str], list[PackageRemoval]] = {}  # by repository and ref of the branch
     for removal in removals:
         if removal.awaits_review:
@@ -407,7 +407,7 @@ def _plan_removal_drafts(
     for name, state in states.items():
         unasked = (it for it in state.removal_sets if (state.key, it.ref) not in wanted)
         merged = {it.ref: it for it in unasked if is_merged(it, state)}
-        yield from plan_removal_drafts(owner, {name: replace(state, sets=merged)}, ())
+        yield from plan_removal_sets(owner, {name: replace(state, sets=merged)}, ())
     if not wanted:
         return
     reviews = RemovalReviews(
@@ -425,9 +425,9 @@ def _plan_removal_drafts(
             raise InvalidInput(branch_hold.message, reason=branch_hold.reason)
         [plan] = reviews.complete_plans([add_removals(owner, group)])
         if plan.merges_branch:
-            holds = filter(None, map(reviews.find_hold, plan.packages))
+            holds = filter(None, map(reviews.find_hold, plan.removals))
             others = Hold(Reason.SWEEP_AWAITED, REMOVAL_SWEEP_AWAITED, NEXT_SWEEP)
-            has_others = len(plan.packages) > len(group)
+            has_others = len(plan.removals) > len(group)
             plan = replace(plan, hold=others if has_others else next(holds, None))
         yield plan
 

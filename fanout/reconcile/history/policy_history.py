@@ -14,17 +14,15 @@ from fanout.plan.history.admission import (
     list_approvals,
     list_evidence,
 )
-from fanout.plan.history.history_entry import (
+from fanout.plan.history.recorded_publications import (
     HistoryEntry,
     PublicationCommit,
-    merge_publications,
-    parse_publication_commit,
-)
-from fanout.plan.history.recorded_publications import (
     RecordedHistory,
     RecordedPublication,
     VerdictChange,
     derive_history,
+    merge_publications,
+    parse_publication_commit,
 )
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordsKey

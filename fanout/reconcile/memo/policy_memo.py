@@ -13,8 +13,8 @@ from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.reasons import Reason
 from fanout.errors import FanoutError
 from fanout.gates.gate_rules import CheckRule
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.reconcile.memo.variant_memo import VariantMemo
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths

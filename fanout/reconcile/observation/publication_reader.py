@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from fanout.plan.publication_statement import (
+from fanout.plan.commit_statement import (
     PublicationStatement,
     VendorMessage,
     parse_vendor_message,

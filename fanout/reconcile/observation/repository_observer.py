@@ -29,10 +29,11 @@ from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
 from fanout.reconcile.observation.set_reader import is_statement_for, read_packages, read_set
 from fanout.selection.ref_names import (
+    SetScope,
     draft_path,
     drafts_prefix,
-    is_stage_draft,
     record_traces_ref,
+    scope_of,
     vendor_ref,
 )
 from fanout.telemetry.error_isolation import BARRIER
@@ -176,8 +177,8 @@ class RepositoryObserver:
         wanted_paths, other_installations = set(paths), dict[str, str]()
         for other, ref in _list_drafts(refs, self.install):
             other_paths = memo.other_paths.get((ref, refs[ref]), frozenset())
-            if not is_stage_draft(other, ref):
-                other_paths = frozenset([ref.removeprefix(drafts_prefix(other)).rpartition("/")[0]])
+            if path := draft_path(ref):
+                other_paths = frozenset([path])
             other_installations |= dict.fromkeys(other_paths & wanted_paths, other)
         memo.state = RepositoryState(
             remote=remote,
@@ -216,8 +217,8 @@ class RepositoryObserver:
         """
         drafts = {
             (ref, refs[ref])
-            for other, ref in _list_drafts(refs, self.install)
-            if is_stage_draft(other, ref)
+            for _, ref in _list_drafts(refs, self.install)
+            if scope_of(ref) is SetScope.STAGE
         }
         new_drafts = drafts - known_paths.keys()
         paths = {key: known_paths[key] for key in drafts & known_paths.keys()}

@@ -15,7 +15,7 @@ from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.edits.merge_disputes import parse_conflict_paragraph, parse_disputes, settled_keys
 from fanout.plan.observation.repository_state import Commit, OpenDraft, OtherBranch, SetState
 from fanout.ports import ObjectReader
-from fanout.selection.ref_names import draft_path, install_of, is_removal_draft, is_stage_draft
+from fanout.selection.ref_names import SetScope, draft_path, scope_of
 from fanout.values import Value, replace
 
 _MAX_EDIT_COMMITS = 64  # commits by people on top of fanout's newest one
@@ -67,7 +67,7 @@ def read_set(
     commits = read_commits(reader, tip, target_head, select)
     if commits is None:
         return _describe_other(reader, ref, tip, target_head, writer)
-    contents, is_shared = _collect_contents(commits), is_stage_draft(install_of(ref), ref)
+    contents, is_shared = _collect_contents(commits), scope_of(ref) is SetScope.STAGE
     [stated, *_] = [it.stated for it in commits if it.stated is not None]
     tip_states = reader.paths(tip, sorted({*contents.written, *contents.removed}))
     trees = {path: state.tree for path, state in tip_states.items()}
@@ -95,7 +95,6 @@ def read_set(
                 commit=tip,
                 tree=trees[path],
                 trailers=package,
-                is_shared=is_shared,
                 # What people committed beside the package of a draft of one variant is an edit
                 # of it.
                 is_edited=trees[path] != package.tree if is_shared else is_edited,
@@ -123,7 +122,6 @@ def read_set(
         stage=stated.stage,
         drafts=drafts,
         removed_trees=removed_trees,
-        is_removal=is_removal_draft(install_of(ref), ref),
         idle_paths=contents.removed - removed_trees.keys(),
         is_edited=is_edited,
         faults=faults,
@@ -185,9 +183,7 @@ def is_statement_for(ref: str, stated: CommitStatement) -> bool:
     """
     if stated.ref != ref:
         return False
-    install = install_of(ref)
-    is_of_many = is_stage_draft(install, ref) or is_removal_draft(install, ref)
-    return is_of_many or list(stated.packages) == [draft_path(ref)]
+    return scope_of(ref) is not SetScope.VARIANT or list(stated.packages) == [draft_path(ref)]
 
 
 def _is_of_target(reader: ObjectReader, commit: str, *, tip: str, target_head: str) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fanout.api.git_repository import Repository
-from fanout.plan.moves.move_locations import PathHolder
+from fanout.plan.move_locations import PathHolder
 from fanout.plan.observation.repository_state import (
     RepositoryAccess,
     RepositoryState,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from fanout.api.commit_trailers import Trailer
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.plan.changes.next_drafts import find_draft
 from fanout.plan.commit_statement import parse_message
-from fanout.plan.drafts.draft_location import find_draft
-from fanout.plan.moves.move_locations import location_author
+from fanout.plan.move_locations import location_author
 from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import PublishedLine

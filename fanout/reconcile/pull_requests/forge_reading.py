@@ -10,11 +10,12 @@ from fanout.errors import InvalidInput, Unavailable
 from fanout.plan.commit_statement import CommitStatement
 from fanout.plan.evidence.due_checks import StatusSubject, find_awaited_commits
 from fanout.plan.evidence.review_approvals import find_rejections
-from fanout.plan.observation.forge_state import ForgeState, RequestFacts
 from fanout.plan.observation.observed_request import (
     CommitStatus,
+    ForgeState,
     ObservedRequest,
     RepositoryName,
+    RequestFacts,
     RequestState,
     ReviewVerdict,
 )

@@ -14,7 +14,7 @@ from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_patch import format_patch
 from fanout.package.secret_redaction import mask_secrets
 from fanout.package.tree_ids import TreeEntry
-from fanout.plan.drafts.next_draft import find_next_draft
+from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_text import PackageChange
 from fanout.plan.rendered_variant import RenderedVariant

@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock
 
 from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
-from fanout.plan.actions import ActionKind
+from fanout.plan.actions import ActionKind, RequestChange
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ObservedRequest,
@@ -21,10 +21,8 @@ from fanout.plan.observation.observed_request import (
     RequestState,
 )
 from fanout.plan.observation.repository_state import PushedChange
-from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
 from fanout.plan.pull_requests.request_plan import format_status
-from fanout.plan.pull_requests.request_records import RequestResult
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
 from fanout.telemetry.error_isolation import run_isolated
@@ -34,16 +32,18 @@ _WORKERS = 8  # requests that are worked on at once; each host admits fewer
 
 @dataclass(slots=True)
 class RequestOutcome:
-    """Outcome of one change: the errors of its calls by kind of action, and the result.
+    """Outcome of one change: the errors of its calls by kind of action, and the request.
 
-    `result` is None where no request is known. Actions without an error were done.
+    `line` is what to record of the request, or None where none is known. It has a head and a status
+    if the status was set, a refusal if a merge was refused, and is closed if fanout closed it.
+    Actions without an error were done.
     """
 
     _: KW_ONLY
     errors: dict[ActionKind, FanoutError] = field(default_factory=dict)
     unknown_reviewers: tuple[str, ...] = ()
     hold_label_error: FanoutError | None = None  # of creating it; no call depends on it
-    result: RequestResult | None = None
+    line: RequestLine | None = None
 
 
 def execute_requests(
@@ -114,7 +114,7 @@ class _RequestRun:
         if isinstance(push_result, PushedChange) and not self._head:
             self._head = push_result.refs.get(self.change.head_ref, "")
         elif isinstance(push_result, FanoutError):
-            for kind in self._kinds():
+            for kind in self.change.kinds:
                 self.outcome.errors[kind] = push_result
 
     def create_hold_label(self) -> None:
@@ -132,12 +132,13 @@ class _RequestRun:
         unopened = self.outcome.errors.get(ActionKind.OPEN_REQUEST)
         if unopened is not None and self._request is None:
             # Nobody sees a status without its request, and the next pass would set it again.
-            for kind in self._kinds():
+            for kind in self.change.kinds:
                 self.outcome.errors.setdefault(kind, unopened)
         self._make(ActionKind.UPDATE_REQUEST)
         self._make(ActionKind.SET_STATUS)
         self._make(ActionKind.CLOSE_REQUEST)
-        self._note(is_closed=self.change.closes and not self.outcome.errors)
+        is_closed = self.change.closes and not self.outcome.errors
+        self._note(RequestState.CLOSED if is_closed else RequestState.OPEN)
 
     def merge(self) -> None:
         """Merge the request, unless a call before it failed."""
@@ -151,23 +152,11 @@ class _RequestRun:
         refusal = None
         if isinstance(error, Waiting) and not isinstance(error, RateLimited):
             refusal = error
-        self._note(is_merged=error is None, refusal=refusal)
-
-    def _kinds(self) -> list[ActionKind]:
-        change = self.change
-        is_edited = change.edit is not None or bool(change.added_labels)
-        wanted = {
-            ActionKind.OPEN_REQUEST: change.opening is not None,
-            ActionKind.UPDATE_REQUEST: change.opening is None and is_edited,
-            ActionKind.SET_STATUS: change.status is not None,
-            ActionKind.CLOSE_REQUEST: change.closes,
-            ActionKind.MERGE_REQUEST: change.merge is not None,
-        }
-        return [kind for kind, is_wanted in wanted.items() if is_wanted]
+        self._note(RequestState.MERGED if error is None else RequestState.OPEN, refusal)
 
     def _make(self, kind: ActionKind) -> None:
         """Make the calls of a kind if they are wanted and possible, and keep their error."""
-        if kind not in self._kinds() or kind in self.outcome.errors:
+        if kind not in self.change.kinds or kind in self.outcome.errors:
             return
         error = run_isolated(partial(self._call, kind))
         if isinstance(error, FanoutError):
@@ -225,15 +214,13 @@ class _RequestRun:
             with self.label_lock:
                 forge.add_labels(repository, self._request, self.change.added_labels)
 
-    def _note(
-        self, *, is_merged: bool = False, is_closed: bool = False, refusal: Waiting | None = None
-    ) -> None:
+    def _note(self, state: RequestState, refusal: Waiting | None = None) -> None:
         if self._request is None:
             return
         status = self.change.status
-        line = RequestLine(
+        self.outcome.line = RequestLine(
             number=self._request.number,
-            state=(RequestState.MERGED if is_merged else RequestState.OPEN).value,
+            state=state.value,
             url=self._request.url,
             head=self._status_head,
             status=format_status(status) if status is not None and self._status_head else "",
@@ -241,4 +228,3 @@ class _RequestRun:
             refusal_reason=str(refusal.reason) if refusal is not None else "",
             refusal=refusal.problem if refusal is not None else "",
         )
-        self.outcome.result = RequestResult(line, is_closed=is_closed)

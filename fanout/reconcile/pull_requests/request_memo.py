@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fanout.disk_cache import read_cache_value, write_cache_file
-from fanout.plan.observation.forge_state import RequestFacts
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ObservedRequest,
     RepositoryFacts,
     RepositoryName,
+    RequestFacts,
     RequestMatch,
     RequestState,
 )

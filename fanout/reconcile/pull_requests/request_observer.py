@@ -13,12 +13,16 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from fanout.api.git_repository import ForgeType, Repository
-from fanout.api.upstream_policy import DraftPer
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
-from fanout.plan.drafts.draft_location import draft_branch
+from fanout.plan.changes.next_drafts import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
-from fanout.plan.observation.forge_state import ForgeState, OtherRequest
-from fanout.plan.observation.observed_request import BranchFacts, ObservedRequest, RepositoryName
+from fanout.plan.observation.observed_request import (
+    BranchFacts,
+    ForgeState,
+    ObservedRequest,
+    OtherRequest,
+    RepositoryName,
+)
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.pull_requests.other_requests import (
     build_other_status,
@@ -264,7 +268,7 @@ def _find_released(
         stages = (it for it in policy.spec.stages if has_status_checks(it)) if policy else ()
         stage_by_name = {stage.name: stage for stage in stages}
         lines = scope.policy_states[resolved_policy.records_key].status.variants
-        is_shared = resolved_policy.draft_per is not DraftPer.VARIANT
+        is_shared = resolved_policy.shares_drafts(has_forge=True)
         for spec in resolved_policy.variants:
             line, stage = lines.get(spec.name), stage_by_name.get(spec.stage)
             place = resolved_policy.place_by_variant[spec.name]

@@ -12,12 +12,12 @@ from datetime import datetime
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.package.kptfile import KPTFILE_NAME
+from fanout.plan.changes.next_drafts import find_draft
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.drafts.draft_location import find_draft
+from fanout.plan.history.earlier_publication import EarlierPublication, is_other_state
 from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderings, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
-from fanout.plan.rollback.earlier_publication import EarlierPublication, is_other_state
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.mirror_access import OpenReader

@@ -2,7 +2,6 @@
 
 from datetime import datetime
 
-from fanout.plan.observation.repository_state import EMPTY_PATH
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.values import replace
@@ -13,7 +12,7 @@ def with_merged_removals(
 ) -> RecordedStatus:
     """Return the status with the removal of present variants whose package a request removed.
 
-    The removal draft, which is still there, says so. They begin anew, and are not held as those
+    The set of removals, which is still there, says so. They begin anew, and are not held as those
     that somebody removed by hand.
     """
     removed_places = {
@@ -22,7 +21,7 @@ def with_merged_removals(
         for draft in repository.state.removal_sets
         if draft.policy == inputs.resolved_policy.title
         for path in draft.removed_trees
-        if repository.state.path_states.get(path, EMPTY_PATH).tree is None
+        if repository.state.find_tree(path) is None
     }
     names = []
     for variant in inputs.resolved_policy.variants if removed_places else ():

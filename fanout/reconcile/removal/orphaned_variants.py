@@ -29,6 +29,14 @@ from fanout.gates.removal_gate import (
     RemovalFacts,
     evaluate_removals,
 )
+from fanout.plan.changes.package_removal import (
+    DraftIndex,
+    PackageRemoval,
+    VariantRemoval,
+    complete_removal,
+    removal_due_since,
+)
+from fanout.plan.changes.planned_sets import BRANCH_REASONS, describe_removing
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant, lost_history_hold, missing_branch_hold
@@ -36,9 +44,6 @@ from fanout.plan.plan_wording import AUTHOR, TARGET_GONE
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import PreviousLocationLine, RecordedStatus, VariantLine
-from fanout.plan.removal.package_removal import DraftIndex, PackageRemoval, complete_removal
-from fanout.plan.removal.removal_drafts import BRANCH_REASONS, describe_removing
-from fanout.plan.removal.removal_plan import VariantRemoval, removal_due_since
 from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs

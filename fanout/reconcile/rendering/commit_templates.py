@@ -6,8 +6,8 @@ from typing import Any
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import PublicationGroup, group_publications
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import PublicationGroup, group_publications
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.variant_spec import ExpressionFailure

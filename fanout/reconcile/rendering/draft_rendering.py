@@ -8,7 +8,7 @@ from fanout.api.results import Hold
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
-from fanout.plan.drafts.drafts_per_round import DueDrafts
+from fanout.plan.changes.next_drafts import DueDrafts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant

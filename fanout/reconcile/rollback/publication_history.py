@@ -11,16 +11,20 @@ from hashlib import sha256
 from itertools import chain, islice
 
 from fanout.package.kptfile import UpstreamLock
-from fanout.plan.commit_statement import NO_VALUE, PackageStatement, parse_message
-from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
-from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.publication_statement import PublicationStatement
-from fanout.plan.records.policy_status import PublishedLine
-from fanout.plan.rollback.earlier_publication import (
+from fanout.plan.commit_statement import (
+    NO_VALUE,
+    PackageStatement,
+    PublicationStatement,
+    parse_message,
+)
+from fanout.plan.history.earlier_publication import (
     EarlierPublication,
     is_other_state,
     locked_revision,
 )
+from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, RepositoryState
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import PublishedLine
 from fanout.ports import ObjectReader
 from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.mirror_access import OpenReader

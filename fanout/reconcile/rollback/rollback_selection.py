@@ -11,15 +11,15 @@ from fanout.errors import FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.package.package_limits import add_package
 from fanout.plan.edits.edit_merge import MergedRendering, PackageFiles
-from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.rendered_variant import RenderedVariant
-from fanout.plan.rollback.earlier_publication import (
+from fanout.plan.history.earlier_publication import (
     EarlierPublication,
     edited_draft_hold,
     missing_base_hold,
     moved_away_hold,
     never_published_hold,
 )
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.observation.mirror_access import open_one_at_a_time

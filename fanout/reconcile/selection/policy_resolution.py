@@ -20,7 +20,7 @@ from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Result, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.due_checks import has_machine_checks
-from fanout.plan.gates.policy_windows import governing_promotions
+from fanout.plan.gates.stage_rules import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.ports import Sandbox
@@ -105,11 +105,14 @@ class ResolvedPolicy(Value, kw_only=True):
         adopts = AdoptionPolicy.ADOPT_EXISTING
         return self.declaration is not None and self.declaration.spec.adoption_policy is adopts
 
-    @property
-    def draft_per(self) -> DraftPer:
-        """Return what shares a draft: a hand-written variant always has its own."""
-        policy = self.upstream_policy
-        return policy.spec.draft_per if policy is not None else DraftPer.VARIANT
+    def shares_drafts(self, *, has_forge: bool) -> bool:
+        """Return whether the released variants of a stage share one draft in a repository.
+
+        With `Auto` they do where it has a forge, because a pull request for each is too many. A
+        hand-written variant always has its own.
+        """
+        per = self.upstream_policy.spec.draft_per if self.upstream_policy else DraftPer.VARIANT
+        return per is DraftPer.STAGE or (per is DraftPer.AUTO and has_forge)
 
     @property
     def orphans_packages(self) -> bool:

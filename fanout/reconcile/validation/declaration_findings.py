@@ -23,7 +23,7 @@ from fanout.calendar.publication_calendar import compute_window_state
 from fanout.declared.declared_objects import DeclaredObjects, Finding
 from fanout.errors import InvalidInput
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.plan.gates.policy_windows import build_calendars
+from fanout.plan.gates.stage_rules import build_calendars
 from fanout.ports import Sandbox
 from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.pass_results import PassProblem

@@ -14,7 +14,7 @@ from fanout.declared.declared_objects import DeclaredObjects, Finding, locate_br
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
-from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
+from fanout.plan.pull_requests.request_content import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
 from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
 from fanout.reconcile.selection.policy_resolution import list_declarations

@@ -1,13 +1,11 @@
-"""Planning of removal drafts: branches that remove packages, which people review.
+"""Sets that a pass plans: what is on each branch after it, what holds it, and the next step.
 
-In a repository with a forge nothing is removed by a push to the target branch, and in others no
-package of a stage that requires approvals. The packages of a stage that are to go are removed on
-one branch. A forge has a pull request of it; without one, people approve the tree of its head, and
-a pass merges it then. Each variant stays on record until the target branch does not have its
-package any more.
-
-A removal draft is a chain of commits on a head of the target branch, each with some of its packages
-(`plan/commit_limits.py`). What it removes is read back from the lines of their messages alone.
+A set writes packages, removes packages, or both. Which packages of variants are written, the step
+of each variant tells; here the sets of removals are planned. In a repository with a forge nothing
+is removed by a push to the target branch, and in others no package of a stage that requires
+approvals. The packages of a stage that are to go are removed on one branch. A forge has a pull
+request of it; without one, people approve the tree of its head, and a pass merges it then. Each
+variant stays on record until the target branch does not have its package any more.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,45 +15,44 @@ from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan import plan_wording
 from fanout.plan.actions import ActionKind, PlanAction, RepositorySubject
-from fanout.plan.commit_limits import split_by_commit
-from fanout.plan.commit_statement import CommitStatement, format_message, parse_message
+from fanout.plan.changes.commit_chain import continue_branch, remove_packages, restore_packages
+from fanout.plan.changes.package_removal import (
+    PackageRemoval,
+    VariantRemoval,
+    build_removal_message,
+    join_paths,
+)
+from fanout.plan.commit_statement import CommitStatement
+from fanout.plan.decided_variant import DecidedVariant
 from fanout.plan.edits.draft_damage import build_faults_hold
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
-    BranchCommit,
     BranchUpdate,
     PublicationMerge,
     RepositoryState,
     SetState,
 )
-from fanout.plan.removal.package_removal import (
-    PackageRemoval,
-    build_removal_message,
-    is_gone,
-    join_paths,
-)
-from fanout.selection.ref_names import removal_draft_ref
+from fanout.selection.ref_names import SetScope, set_ref
 from fanout.values import Value, replace
 
 # Holds by what people did with a branch: its packages stay on it, so that nothing of that is lost.
 BRANCH_REASONS = frozenset({Reason.DRAFT_BROKEN, Reason.REQUEST_CLOSED})
 
 
-class RemovalDraftPlan(RepositorySubject, kw_only=True):
-    """Removal draft of a stage in a repository, as a pass leaves its branch.
+class PlannedSet(RepositorySubject, kw_only=True):
+    """Set of a stage, or of one variant, in a repository, as a pass leaves its branch.
 
-    `policy` is the name of the variant if that is written by hand.
-
-    The branch is about `packages`; it may be merged if `hold` is None. It is as observed if `write`
-    is None, unless `is_removed`.
+    Of removals `policy` is the name of the variant if that is written by hand. The branch may be
+    merged if `hold`, the first one, is None. It is as observed if `write` is None, unless
+    `is_removed`.
     """
 
     ref: str
-    packages: tuple[PackageRemoval, ...] = ()  # in order of path
+    members: tuple[DecidedVariant, ...] = ()  # whose packages it writes, in order of path
+    removals: tuple[PackageRemoval, ...] = ()  # packages that it removes, in order of path
     draft: SetState | None = None  # as observed; None: there is none
     write: BranchUpdate | None = None
-    is_removed: bool = False  # nothing is to be removed any more, and so the branch goes
+    is_removed: bool = False  # nothing is to be on it any more, and so the branch goes
     is_declined: bool = False  # a person closed the request, or deleted its branch
     hold: Hold | None = None
     approvers: tuple[str, ...] = ()  # people whose approvals of the removal count
@@ -64,7 +61,18 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
     def is_current(self) -> bool:
         """Return whether the branch is there, and as it is to be reviewed and merged."""
         is_left = self.write is None and not self.is_removed
-        return self.draft is not None and is_left and bool(self.packages)
+        return self.draft is not None and is_left and bool(self.removals)
+
+    def choose_update(self, *, appends: bool) -> BranchUpdate | None:
+        """Return the new commits of the branch, or None.
+
+        `appends`: the server refuses to replace a branch, so that it is continued.
+        """
+        update, present = self.write, self.draft
+        # An update on top of commits of people continues the branch already.
+        if not appends or update is None or present is None or update.parent == present.commit:
+            return update
+        return continue_branch(update, present)
 
     @property
     def merges_branch(self) -> bool:
@@ -72,8 +80,26 @@ class RemovalDraftPlan(RepositorySubject, kw_only=True):
         return self.state.forge is None and self.is_current and self.hold is None
 
 
-class RemovalDraftOwner(Value):
-    """Policy, or variant written by hand, whose removal drafts are planned."""
+class PolicyCleanup(Value):
+    """Cleanup of one policy after moves and removals.
+
+    `emptied` and `rediscovered` are the repositories that the policy stops, or starts again, to
+    observe.
+    """
+
+    removals: tuple[VariantRemoval, ...] = ()
+    emptied: frozenset[str] = frozenset()
+    rediscovered: frozenset[str] = frozenset()  # after records were lost
+    sets: tuple[PlannedSet, ...] = ()  # of removals: those there are, and those written
+
+    @property
+    def packages(self) -> Iterator[tuple[VariantRemoval, PackageRemoval]]:
+        """Yield each removal from one place, with that of its variant."""
+        return ((it, package) for it in self.removals for package in it.packages)
+
+
+class SetOwner(Value):
+    """Policy, or variant written by hand, whose sets of removals are planned."""
 
     install: str
     namespace: str
@@ -81,12 +107,12 @@ class RemovalDraftOwner(Value):
 
     @property
     def title(self) -> str:
-        """Return the name as trailers of removal drafts have it."""
+        """Return the name as the lines of commits have it."""
         return f"{self.namespace}/{self.name}"
 
     def find_ref(self, stage: str) -> str:
-        """Return the ref of the removal draft of a stage."""
-        return removal_draft_ref(self.install, self.namespace, self.name, stage)
+        """Return the ref of the set of removals of a stage."""
+        return set_ref(SetScope.REMOVALS, self.install, self.namespace, self.name, stage)
 
 
 def describe_removing(state: RepositoryState, ref: str) -> str:
@@ -100,14 +126,14 @@ def describe_removing(state: RepositoryState, ref: str) -> str:
     return f"pull request {facts.request.number} ({facts.request.url})"
 
 
-def plan_removal_drafts(
-    owner: RemovalDraftOwner,
+def plan_removal_sets(
+    owner: SetOwner,
     states_by_repository: Mapping[str, RepositoryState],
     wanted: Iterable[PackageRemoval],
-) -> tuple[RemovalDraftPlan, ...]:
-    """Plan the removal drafts of one policy in all its repositories.
+) -> tuple[PlannedSet, ...]:
+    """Plan the sets of removals of one policy in all its repositories.
 
-    `wanted` are all its packages that are to go by a branch; a draft that removes nothing of these
+    `wanted` are all its packages that are to go by a branch; a set that removes nothing of these
     is removed. `states_by_repository` is by name of the Repository object.
     """
     wanted_by_draft: dict[tuple[str, str], list[PackageRemoval]] = {}
@@ -127,10 +153,10 @@ def plan_removal_drafts(
     return tuple(plan for plan in plans if plan is not None)
 
 
-def add_removals(owner: RemovalDraftOwner, wanted: Sequence[PackageRemoval]) -> RemovalDraftPlan:
-    """Plan one removal draft with more packages, at the request of a person.
+def add_removals(owner: SetOwner, wanted: Sequence[PackageRemoval]) -> PlannedSet:
+    """Plan one set of removals with more packages, at the request of a person.
 
-    `wanted` are of one stage in one repository. What the draft removes already, stays.
+    `wanted` are of one stage in one repository. What the set removes already, stays.
     """
     first = wanted[0]
     ref, state = owner.find_ref(first.stage), first.state
@@ -139,7 +165,7 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[PackageRemoval]) -> 
     present = [
         replace(first, variant="", path=path, tree=tree, reason="", hold=None)
         for path, tree in (draft.removed_trees.items() if draft is not None else ())
-        if path not in paths and state.path_states.get(path, EMPTY_PATH).tree == tree
+        if path not in paths and state.find_tree(path) == tree
     ]
     plan = _plan_draft(owner, (first.repository, state, first.stage), ref, [*wanted, *present])
     assert plan is not None, "a draft that is to remove a package is planned"
@@ -147,12 +173,12 @@ def add_removals(owner: RemovalDraftOwner, wanted: Sequence[PackageRemoval]) -> 
 
 
 def _plan_draft(
-    owner: RemovalDraftOwner,
+    owner: SetOwner,
     place: tuple[str, RepositoryState, str],
     ref: str,
     wanted: Sequence[PackageRemoval],
-) -> RemovalDraftPlan | None:
-    """Plan one removal draft; None if there is none, and nothing to write in it.
+) -> PlannedSet | None:
+    """Plan one set of removals; None if there is none, and nothing to write in it.
 
     If its branch is of others, or they changed what is not in it, nothing is planned but the hold,
     which its pull request says.
@@ -161,7 +187,7 @@ def _plan_draft(
     draft = state.sets.get(ref)
     present_trees = draft.removed_trees if draft is not None else {}
     staying = [it for it in wanted if it.hold is None or present_trees.get(it.path) == it.tree]
-    plan = RemovalDraftPlan(
+    plan = PlannedSet(
         namespace=owner.namespace,
         policy=owner.name,
         stage=stage,
@@ -174,14 +200,14 @@ def _plan_draft(
     hold = find_branch_hold(state, ref, repository)
     if hold is not None:
         drafted = tuple(it for it in ordered if it.path in present_trees)
-        return replace(plan, packages=drafted, hold=hold)
+        return replace(plan, removals=drafted, hold=hold)
     if not staying:
         return replace(plan, is_removed=True) if draft is not None else None
     statement = CommitStatement(ref=ref, policy=owner.title, stage=stage, base=state.head)
     if draft is None or not draft.is_edited or is_merged(draft, state):
         packages = ordered
         if present_trees != {it.path: it.tree for it in ordered}:
-            commits = list(_removal_commits(ordered, statement, state.head_time))
+            commits = list(remove_packages(ordered, statement, state.head_time))
             plan = replace(plan, write=BranchUpdate(ref, state.head, tuple(commits)))
     else:
         packages = [it for it in ordered if it.path not in draft.idle_paths]
@@ -189,23 +215,18 @@ def _plan_draft(
         statement = replace(statement, base=draft.base)
         floor = max(state.head_time, draft.timestamp)
         added = [it for it in packages if it.path not in draft.removed_trees]
-        commits = list(_removal_commits(added, statement, floor))
+        commits = list(remove_packages(added, statement, floor))
         restored_trees = {
             path: tree
             for path in sorted(draft.removed_trees.keys() - {it.path for it in packages})
-            if (tree := state.path_states.get(path, EMPTY_PATH).tree) is not None
+            if (tree := state.find_tree(path)) is not None
         }
         if restored_trees:
-            message = format_message(
-                f"Keep {join_paths(list(restored_trees))}",
-                replace(statement, restored=tuple(restored_trees)),
-                "It is not to be removed any more."
-                if len(restored_trees) == 1
-                else "They are not to be removed any more.",
-            )
-            commits.append(
-                BranchCommit(trees_by_path=restored_trees, message=message, timestamp=floor)
-            )
+            subject = f"Keep {join_paths(list(restored_trees))}"
+            statement = replace(statement, restored=tuple(restored_trees))
+            subjects = "It is" if len(restored_trees) == 1 else "They are"
+            body = f"{subjects} not to be removed any more."
+            commits.append(restore_packages(subject, statement, restored_trees, floor, body))
         if commits:
             plan = replace(plan, write=BranchUpdate(draft.ref, draft.commit, tuple(commits)))
     holds = [it.hold for it in packages if it.hold is not None]
@@ -217,11 +238,11 @@ def _plan_draft(
         sentence = f"every package that the branch removes was put back; {way} to keep them"
         actor = plan_wording.format_maintainers(repository)
         holds = [Hold(Reason.EDITED_DOWNSTREAM, sentence, who=actor)]
-    return replace(plan, packages=tuple(packages), hold=next(iter(holds), None))
+    return replace(plan, removals=tuple(packages), hold=next(iter(holds), None))
 
 
 def find_branch_hold(state: RepositoryState, ref: str, repository: str) -> Hold | None:
-    """Return the hold of a removal draft whose branch is not what fanout wrote, or None.
+    """Return the hold of a set of removals whose branch is not what fanout wrote, or None.
 
     It has nothing but commits of others, or they changed files outside of its packages.
     """
@@ -245,7 +266,7 @@ def find_package_hold(removal: PackageRemoval, draft: SetState) -> Hold | None:
     """
     path, state = removal.path, removal.state
     branch = draft.ref.removeprefix("refs/heads/")
-    if path in draft.idle_paths and not is_gone(state, path):
+    if path in draft.idle_paths and state.find_tree(path) is not None:
         sentence = (
             f"{path} was put back on branch {branch}; to keep it, declare its target again, and to"
             " remove it, delete it on the branch"
@@ -268,95 +289,58 @@ def find_package_hold(removal: PackageRemoval, draft: SetState) -> Hold | None:
 
 def is_merged(draft: SetState, state: RepositoryState) -> bool:
     """Return whether the target branch has no package that the draft removes."""
-    return bool(draft.removed_trees) and all(is_gone(state, path) for path in draft.removed_trees)
+    return bool(draft.removed_trees) and not any(map(state.find_tree, draft.removed_trees))
 
 
-def _removal_commits(
-    packages: Sequence[PackageRemoval], statement: CommitStatement, timestamp: int
-) -> Iterator[BranchCommit]:
-    for chunk in split_by_commit(packages):
-        paths = tuple(it.path for it in chunk)
-        lines = [f"* {it.path}: {it.reason}" if it.reason else f"* {it.path}" for it in chunk]
-        yield BranchCommit(
-            trees_by_path={},
-            dropped_paths=paths,
-            message=format_message(
-                f"Remove {join_paths(paths)}",
-                replace(statement, removed=paths),
-                "\n".join(lines),
-            ),
-            # The time comes from the inputs, not from the clock: the same inputs give the same
-            # commit id.
-            timestamp=timestamp,
-        )
+def build_removal_merges(
+    removals: Iterable[tuple[VariantRemoval, PackageRemoval]], sets: Iterable[PlannedSet]
+) -> tuple[PublicationMerge, ...]:
+    """Build the commits that remove packages from one target branch.
 
-
-def list_removal_writes(
-    plans: Iterable[RemovalDraftPlan], *, appends: bool = False
-) -> list[BranchUpdate]:
-    """Return the new commits of removal drafts.
-
-    `appends`: the server refuses to replace a branch, so each is continued: by a commit that has
-    the branch as a parent, and the files of the target branch. A forge that rebases leaves out
-    commits with several parents, and what they change.
+    One for each policy that removes packages by a push, then one for each branch that is merged.
     """
-    writes: list[BranchUpdate] = []
-    for write, draft in ((it.write, it.draft) for it in plans):
-        if write is None:
-            continue
-        # Others are on top of commits of people.
-        if appends and draft is not None and write.parent != draft.commit:
-            first = write.commits[0]
-            statement = parse_message(first.message)
-            assert statement is not None, "a removal draft begins with a commit of its own"
-            joint = BranchCommit(
-                trees_by_path={},
-                message=format_message(
-                    "Begin again from the target branch",
-                    replace(statement, removed=()),
-                    "The server does not let this branch be replaced.",
-                ),
-                timestamp=max(first.timestamp, draft.timestamp),
-                more_parents=(draft.commit,),
-            )
-            writes.append(replace(write, commits=(joint, *write.commits)))
-        else:
-            writes.append(write)
-    return writes
+    by_owner: dict[str, list[tuple[VariantRemoval, PackageRemoval]]] = {}
+    for variant_removal, removal in removals:
+        if removal.is_pushed:
+            owner = f"{variant_removal.namespace}/{variant_removal.policy}"
+            by_owner.setdefault(owner, []).append((variant_removal, removal))
+    merges: list[PublicationMerge] = []
+    for owner, pairs in sorted(by_owner.items()):
+        packages = sorted((it for _, it in pairs), key=lambda it: it.path)
+        due_times = (int(it.due.timestamp()) for it, _ in pairs if it.due is not None)
+        merges.append(_build_merge(owner, packages, max([0, *due_times])))
+    for it in sets:
+        if it.merges_branch:
+            assert it.draft is not None, "only a branch that is there is merged"
+            merge = _build_merge(it.draft.policy, it.removals, it.draft.timestamp, it.approvers)
+            merges.append(replace(merge, more_parents=(it.draft.commit,)))
+    return tuple(merges)
 
 
-def build_removal_merge(plan: RemovalDraftPlan) -> PublicationMerge:
-    """Return the commit that merges a removal draft: it removes its packages from the branch."""
-    assert plan.draft is not None, "only a branch that is there is merged"
+def _build_merge(
+    owner: str, packages: Sequence[PackageRemoval], timestamp: int, approvers: Iterable[str] = ()
+) -> PublicationMerge:
     return PublicationMerge(
         drafts=(),
-        message=build_removal_message(plan.packages, plan.draft.policy, plan.approvers),
-        # Of the inputs: a pass repeated after an interruption makes the same commit.
-        timestamp=max(plan.state.head_time, plan.draft.timestamp),
-        dropped_paths=tuple(it.path for it in plan.packages),
-        more_parents=(plan.draft.commit,),
+        message=build_removal_message(packages, owner, approvers),
+        # Of the inputs: a pass repeated after an interruption makes the same commit. And never
+        # older than its parent: history walks of Git rely on commit times.
+        timestamp=max(packages[0].state.head_time, timestamp),
+        dropped_paths=tuple(it.path for it in packages),
     )
 
 
-def removal_draft_actions(plan: RemovalDraftPlan) -> Iterator[PlanAction]:
-    """Yield the actions on a removal draft: its branch changes, or the pass merges it."""
+def set_actions(plan: PlannedSet) -> Iterator[PlanAction]:
+    """Yield the actions on a set of removals: its branch changes, or the pass merges it."""
     action = plan.build_action(
         ActionKind.DRAFT_REMOVAL,
         repository=plan.repository,
         ref=plan.ref,
         expected=plan.draft.commit if plan.draft is not None else "",
-        detail=format_names(removal.path for removal in plan.packages),
+        detail=format_names(removal.path for removal in plan.removals),
     )
     if plan.merges_branch:
-        for it in plan.packages:
-            yield replace(
-                action,
-                kind=ActionKind.REMOVE_PACKAGE,
-                variant=it.variant,
-                path=it.path,
-                tree=it.tree,
-                detail=it.reason,
-            )
+        yield from (it.report(action) for it in plan.removals)
     elif plan.write is not None:
         yield action
     elif plan.is_removed:

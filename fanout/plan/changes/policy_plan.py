@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.revision_history import RevisionHistory
-from fanout.plan.actions import ActionKind, Plan, PlanAction
+from fanout.plan.actions import ActionKind, Plan, PlanAction, RequestChange
+from fanout.plan.changes.next_drafts import find_release_draft
+from fanout.plan.changes.package_removal import removal_actions
+from fanout.plan.changes.planned_sets import PolicyCleanup, set_actions
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.next_draft import find_release_draft
 from fanout.plan.edits.merge_disputes import limit_lines, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.observation.request_change import RequestChange
 from fanout.plan.records.policy_status import (
     GrantLine,
     PreviousGrantLine,
@@ -21,8 +22,6 @@ from fanout.plan.records.policy_status import (
     RecordedStatus,
     VariantLine,
 )
-from fanout.plan.removal.removal_drafts import removal_draft_actions
-from fanout.plan.removal.removal_plan import PolicyCleanup, removal_actions
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.values import Value, field, replace
@@ -68,8 +67,8 @@ def plan_policy(
     lines, published, actions = _plan_variants(steps, recorded, moment)
     for removal in cleanup.removals:
         actions += removal_actions(removal)
-    for removal_draft in cleanup.removal_drafts:
-        actions += removal_draft_actions(removal_draft)
+    for planned_set in cleanup.sets:
+        actions += set_actions(planned_set)
     record_action = build_record_action(namespace, name, steps)
     # Repositories that are forgotten or rediscovered.
     details = [f"that nothing of it is left in {it}" for it in sorted(cleanup.emptied)]
@@ -127,23 +126,6 @@ def plan_policy(
         planned=planned_status,
         published=published,
         cleanup=cleanup,
-    )
-
-
-def with_requests(
-    plan: PolicyPlan,
-    changes: Sequence[RequestChange],
-    actions: Iterable[PlanAction],
-    planned: RecordedStatus,
-) -> PolicyPlan:
-    """Return the plan with the calls about pull requests, their actions, and their records."""
-    if not changes and planned == plan.planned:
-        return plan
-    return replace(
-        plan,
-        actions=(*plan.actions, *actions),
-        planned=planned,
-        request_changes=tuple(changes),
     )
 
 

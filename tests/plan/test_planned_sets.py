@@ -1,6 +1,8 @@
 """Branches that remove packages: when they are written."""
 
 from fanout.api.results import Hold
+from fanout.plan.changes.package_removal import PackageRemoval
+from fanout.plan.changes.planned_sets import SetOwner, plan_removal_sets
 from fanout.plan.commit_statement import parse_message
 from fanout.plan.observation.repository_state import (
     PathState,
@@ -8,11 +10,9 @@ from fanout.plan.observation.repository_state import (
     RepositoryState,
     SetState,
 )
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import RemovalDraftOwner, plan_removal_drafts
 from fanout.values import replace
 
-OWNER = RemovalDraftOwner("default", "team", "web")
+OWNER = SetOwner("default", "team", "web")
 REF = OWNER.find_ref("prod")
 HELD = Hold("SweepAwaited", "later")
 
@@ -37,7 +37,6 @@ def draft(*removed: str, edited: bool = False) -> SetState:
         base="ba5e",
         policy="team/web",
         stage="prod",
-        is_removal=True,
         removed_trees={it: f"tree of {it}" for it in removed},
         is_edited=edited,
     )
@@ -57,7 +56,7 @@ def plan(observed: RepositoryState, *wanted: str, held: tuple[str, ...] = ()):
         )
         for it in (*wanted, *held)
     ]
-    return plan_removal_drafts(OWNER, {"edge": observed}, removals)
+    return plan_removal_sets(OWNER, {"edge": observed}, removals)
 
 
 def test_at_most_sixteen_packages_are_in_a_commit():
@@ -74,13 +73,13 @@ def test_at_most_sixteen_packages_are_in_a_commit():
 def test_a_draft_that_removes_what_is_to_go_is_left_as_it_is():
     [planned] = plan(state("a", "b", draft=draft("a", "b")), "a", "b")
     assert (planned.write, planned.is_removed) == (None, False)
-    assert [it.path for it in planned.packages] == ["a", "b"]
+    assert [it.path for it in planned.removals] == ["a", "b"]
 
 
 def test_what_is_held_stays_in_a_draft_and_joins_none():
     [planned] = plan(state("a", "b", draft=draft("a")), held=("a", "b"))
     assert (planned.write, planned.hold) == (None, HELD)
-    assert [it.path for it in planned.packages] == ["a"]
+    assert [it.path for it in planned.removals] == ["a"]
     assert plan(state("a"), held=("a",)) == ()
 
 
@@ -91,8 +90,8 @@ def test_a_draft_whose_packages_all_stay_is_removed():
 
 def test_a_package_that_was_changed_since_is_removed_anew():
     observed = state("a", draft=draft("a"))
-    removals = [replace(it, tree="new") for it in plan(observed, "a")[0].packages]
-    [planned] = plan_removal_drafts(OWNER, {"edge": observed}, removals)
+    removals = [replace(it, tree="new") for it in plan(observed, "a")[0].removals]
+    [planned] = plan_removal_sets(OWNER, {"edge": observed}, removals)
     assert planned.write is not None
     assert planned.write.parent == "4ead"
 

@@ -5,17 +5,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fanout.api.commit_trailers import Trailer
-from fanout.plan.actions import ActionSubject
-from fanout.plan.commit_limits import split_by_commit
+from fanout.api.results import VariantResult
+from fanout.plan.actions import ActionSubject, RequestChange
+from fanout.plan.changes.commit_chain import split_by_commit
+from fanout.plan.changes.package_removal import build_removal_message
+from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
-from fanout.plan.evidence.review_approvals import build_approval_trailers
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.observation.request_change import RequestChange
-from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import GrantLine
-from fanout.plan.removal.package_removal import build_removal_message
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.values import Value, field, replace
 
@@ -114,6 +113,17 @@ def build_publication_message(
     return with_trailers(message, [f"{Trailer.RECORDS}: {newest}"] if newest else ())
 
 
+def build_approval_trailers(evaluations: Iterable[VariantResult]) -> tuple[str, ...]:
+    """Return the lines of a publication's message that name whose approvals counted."""
+    approvers = {
+        name
+        for evaluation in evaluations
+        for check in evaluation.checks
+        for name in check.approvers
+    }
+    return tuple(f"{Trailer.APPROVED_BY}: {name}" for name in sorted(approvers))
+
+
 def find_grants(variants: Sequence[RenderedVariant], plan: PolicyPlan) -> list[GrantLine]:
     """Return the grants of the variants that a policy publishes."""
     released = (plan.planned.variants[variant.spec.name].grant for variant in variants)
@@ -130,11 +140,10 @@ def with_merge_messages(plan: PolicyPlan, settings: CommitSettings) -> PolicyPla
         for message in [build_publication_message(group, variants, plan, settings)]
         for first in variants
     }
-    for removal in plan.cleanup.removal_drafts:
-        if removal.draft is not None:
-            messages[removal.state.remote.key, removal.ref] = build_removal_message(
-                removal.packages, removal.draft.policy, removal.approvers
-            )
+    for it in plan.cleanup.sets:
+        if it.draft is not None:
+            message = build_removal_message(it.removals, it.draft.policy, it.approvers)
+            messages[it.state.remote.key, it.ref] = message
     changes: list[RequestChange] = []
     for change in plan.request_changes:
         if change.merge is None:

@@ -8,39 +8,33 @@ share a draft or change places. What is about one path is one set, too.
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fanout.plan.changes.package_removal import VariantRemoval
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.repository_changes import next_publication_tag
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.removal.removal_plan import VariantRemoval
-from fanout.plan.repository_changes import next_publication_tag
-from fanout.values import Value, replace
+from fanout.values import replace
 
 SetMember = tuple[str, str]
-"""Namespace, and name of a variant or full ref of a removal draft."""
+"""Namespace, and name of a variant or full ref of a set of removals."""
 _Token = tuple[str, ...]
 
 
-class ChangeSet(Value):
+@dataclass(slots=True, eq=False)
+class ChangeSet:
     """Part of the changes of a repository that is pushed as a whole or not at all.
 
     `refs` are those that its push writes, but for the branch of renderings, which all sets move.
+    Parts that have a token in common are one set.
     """
-
-    members: frozenset[SetMember]
-    refs: frozenset[str]
-    publishes: bool  # it moves the target branch, or makes tags
-
-
-@dataclass(slots=True)
-class _Part:
-    """Part of a set; parts that have a token in common are one set."""
 
     members: set[SetMember]
     tokens: set[_Token] = field(default_factory=set)
     refs: set[str] = field(default_factory=set)
-    publishes: bool = False
+    publishes: bool = False  # it moves the target branch, or makes tags
 
-    def add(self, other: "_Part") -> None:
+    def add(self, other: "ChangeSet") -> None:
+        """Add another part to the set."""
         self.members |= other.members
         self.tokens |= other.tokens
         self.refs |= other.refs
@@ -49,15 +43,14 @@ class _Part:
 
 def list_sets(plans: Sequence[PolicyPlan], remote: str) -> tuple[ChangeSet, ...]:
     """Return the sets of the pass in the repository with this key of its remote."""
-    by_token: dict[_Token, _Part] = {}
+    by_token: dict[_Token, ChangeSet] = {}
     for plan in plans:
         for part in _list_parts(plan, remote):
             part.tokens |= {("member", *member) for member in part.members}
             for earlier in {id(it): it for it in map(by_token.get, part.tokens) if it}.values():
                 part.add(earlier)
             by_token.update(dict.fromkeys(part.tokens, part))
-    parts = {id(it): it for it in by_token.values()}.values()
-    return tuple(ChangeSet(frozenset(it.members), frozenset(it.refs), it.publishes) for it in parts)
+    return tuple(dict.fromkeys(by_token.values()))
 
 
 def keep_members(
@@ -80,11 +73,11 @@ def keep_members(
             if is_kept(plan, it.rendered.observed.repository_state, it.rendered.spec.name)
         )
         removals = (it for it in plan.cleanup.removals if (plan.namespace, it.variant) in members)
-        drafts = (it for it in plan.cleanup.removal_drafts if is_kept(plan, it.state, it.ref))
+        drafts = (it for it in plan.cleanup.sets if is_kept(plan, it.state, it.ref))
         cleanup = replace(
             plan.cleanup,
             removals=tuple(map(keep_packages, removals)),
-            removal_drafts=tuple(drafts),
+            sets=tuple(drafts),
         )
         kept_plans.append(replace(plan, steps=tuple(steps), cleanup=cleanup))
     return tuple(kept_plans)
@@ -94,13 +87,13 @@ def _is_at(state: RepositoryState | None, remote: str) -> bool:
     return state is not None and state.remote.key == remote
 
 
-def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
+def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[ChangeSet]:
     for step in plan.steps:
         variant, observed, spec = step.rendered, step.rendered.observed, step.rendered.spec
         is_pushed = step.step not in (VariantStep.KEEP, VariantStep.MERGE)
         if not is_pushed or not _is_at(observed.repository_state, remote):
             continue
-        part = _Part({(plan.namespace, spec.name)}, {("path", spec.path)})
+        part = ChangeSet({(plan.namespace, spec.name)}, {("path", spec.path)})
         part.tokens |= {("member", plan.namespace, it) for it in observed.exchange_partners}
         if observed.previous is not None:
             part.tokens.add(("path", observed.previous.path))
@@ -118,24 +111,24 @@ def _list_parts(plan: PolicyPlan, remote: str) -> Iterator[_Part]:
         yield part
     for _, removal in plan.cleanup.packages:
         if _is_at(removal.repository_state, remote):
-            yield _Part(
+            yield ChangeSet(
                 {(plan.namespace, removal.variant)},
                 {("path", removal.path), *_shared_drafts(removal.drafts)},
                 {removal.state.branch} if removal.is_pushed else set(),
                 removal.is_pushed,
             )
-    for draft_plan in plan.cleanup.removal_drafts:
-        paths: set[_Token] = {("path", it.path) for it in draft_plan.packages}
-        part = _Part({(plan.namespace, draft_plan.ref)}, paths)
-        if not _is_at(draft_plan.state, remote):
+    for planned_set in plan.cleanup.sets:
+        paths: set[_Token] = {("path", it.path) for it in planned_set.removals}
+        part = ChangeSet({(plan.namespace, planned_set.ref)}, paths)
+        if not _is_at(planned_set.state, remote):
             continue
-        if draft_plan.merges_branch:
-            part.members |= {(plan.namespace, it.variant) for it in draft_plan.packages}
-            part.refs.add(draft_plan.state.branch)
+        if planned_set.merges_branch:
+            part.members |= {(plan.namespace, it.variant) for it in planned_set.removals}
+            part.refs.add(planned_set.state.branch)
             part.publishes = True
             yield part
-        elif draft_plan.write or draft_plan.is_removed:
-            part.refs.add(draft_plan.ref)
+        elif planned_set.write or planned_set.is_removed:
+            part.refs.add(planned_set.ref)
             yield part
 
 

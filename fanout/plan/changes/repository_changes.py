@@ -3,9 +3,25 @@
 from collections.abc import Sequence
 
 from fanout.package.tree_ids import BlobUnion
-from fanout.plan.commit_statement import NO_VALUE, PackageStatement
+from fanout.plan.changes.branch_changes import plan_branches
+from fanout.plan.changes.package_removal import (
+    PackageRemoval,
+    VariantRemoval,
+)
+from fanout.plan.changes.planned_sets import (
+    PlannedSet,
+    build_removal_merges,
+)
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import (
+    CommitSettings,
+    build_publication_message,
+    find_grants,
+    group_publications,
+    split_publication,
+)
+from fanout.plan.commit_statement import NO_VALUE, PackageStatement, PublicationStatement
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.drafts.draft_changes import plan_drafts
 from fanout.plan.observation.repository_state import (
     MergedDraft,
     OpenDraft,
@@ -15,22 +31,6 @@ from fanout.plan.observation.repository_state import (
     StoredTree,
     VendorCommit,
 )
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import (
-    CommitSettings,
-    build_publication_message,
-    find_grants,
-    group_publications,
-    split_publication,
-)
-from fanout.plan.publication_statement import PublicationStatement
-from fanout.plan.removal.package_removal import PackageRemoval
-from fanout.plan.removal.removal_drafts import (
-    RemovalDraftPlan,
-    build_removal_merge,
-    list_removal_writes,
-)
-from fanout.plan.removal.removal_plan import VariantRemoval, build_removal_commits
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import drafts_prefix, parse_publication_number, tag_ref, vendor_ref
 from fanout.values import Value, astuple, field
@@ -46,7 +46,7 @@ class _RepositoryWork(Value):
     steps: list[DecidedVariant] = field(default_factory=list)
     merges: list[PublicationMerge] = field(default_factory=list)
     removals: list[tuple[VariantRemoval, PackageRemoval]] = field(default_factory=list)
-    removal_drafts: list[RemovalDraftPlan] = field(default_factory=list)
+    removal_sets: list[PlannedSet] = field(default_factory=list)
 
 
 def build_changes(
@@ -71,8 +71,8 @@ def build_changes(
             if removal.repository_state is not None:
                 work = find_work(removal.repository_state)
                 work.removals.append((variant_removal, removal))
-        for removal_draft in plan.cleanup.removal_drafts:
-            find_work(removal_draft.state).removal_drafts.append(removal_draft)
+        for removal_set in plan.cleanup.sets:
+            find_work(removal_set.state).removal_sets.append(removal_set)
     by_name = {(plan.namespace, plan.name): plan for plan in plans}
     for key, variants in sorted(
         group_publications(plans).items(), key=lambda item: astuple(item[0])
@@ -125,22 +125,20 @@ def _build_change(
             withdrawn.append(draft)
         elif draft is not None and not keeps and item.step in _PUBLISHING_STEPS:
             published.append(draft)
-    drafts = plan_drafts(state, writes, published, withdrawn, appends=appends)
+    branch_changes = plan_branches(
+        state, writes, published, withdrawn, work.removal_sets, appends=appends
+    )
     rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]
     # Removals are a second push, after the one that writes: a ref in both would lose the new
     # draft.
-    emptied = (plan.ref for plan in work.removal_drafts if plan.is_removed)
-    removed = sorted({*drafts.removed_refs, *emptied})
+    branches, removed = branch_changes.writes, sorted(branch_changes.removed_refs)
     vendor = _build_vendor_commit(work, steps, settings.install)
     tagged = _merged_by_hand(steps) if state.pushes_tags else ()
     tags = {next_publication_tag(variant): state.head for variant in tagged}
     merges = (
         *work.merges,
-        *build_removal_commits(work.removals),
-        *(build_removal_merge(it) for it in work.removal_drafts if it.merges_branch),
+        *build_removal_merges(work.removals, work.removal_sets),
     )
-    removal_writes = list_removal_writes(work.removal_drafts, appends=appends)
-    branches = (*drafts.writes, *removal_writes)
     if not (branches or removed or vendor or merges or tags):
         return None
     # All content that may be needed; the writer skips what the repository has.
@@ -176,7 +174,7 @@ def _build_change(
                 for it in rendered_variants
                 if it.merged is not None and it.rendering is not None
             ),
-            *drafts.trees,
+            *branch_changes.trees,
         ),
         branches=branches,
         branch=state.branch if merges else "",
@@ -271,7 +269,7 @@ def _build_vendor_commit(
     # commit.
     put = {path: tree for path, tree in put.items() if _pristine_tree(state, path) != tree}
     drop = [path for path in drop if _pristine_tree(state, path) is not None]
-    drafts = [plan.draft for plan in work.removal_drafts if plan.draft is not None]
+    drafts = [plan.draft for plan in work.removal_sets if plan.draft is not None]
     paths = {path for draft in drafts for path in draft.removed_trees}
     drop += [f"published/{path}" for path in sorted(paths & state.obsolete_renderings)]
     statements = _state_publications(steps, state, install)

@@ -1,4 +1,4 @@
-"""Changes of the branches of drafts: which packages each has after the pass, and new commits.
+"""Changes of the branches of sets: which packages each has after the pass, and new commits.
 
 A draft whose packages change is written anew from the head of the target branch. Nothing that
 people wrote is lost: where they have committed to the branch of a stage, commits are appended
@@ -6,16 +6,13 @@ people wrote is lost: where they have committed to the branch of a stage, commit
 parent.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable
 
-from fanout.plan.commit_limits import split_by_commit
-from fanout.plan.commit_statement import CommitStatement, format_message, state_packages
-from fanout.plan.drafts.next_draft import build_draft, draft_subject, replaced_drafts
-from fanout.plan.edits.merge_disputes import conflict_paragraph
+from fanout.plan.changes.commit_chain import WrittenPackage, restore_packages, write_packages
+from fanout.plan.changes.next_drafts import build_draft, draft_subject, replaced_drafts
+from fanout.plan.changes.planned_sets import PlannedSet
+from fanout.plan.commit_statement import CommitStatement
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
-    BranchCommit,
     BranchUpdate,
     OpenDraft,
     RepositoryState,
@@ -26,8 +23,8 @@ from fanout.selection.ref_names import draft_path
 from fanout.values import Value, field
 
 
-class DraftChanges(Value):
-    """Changes of the drafts of one repository.
+class BranchChanges(Value):
+    """Changes of the branches of the sets of one repository.
 
     `trees` are the packages that the new commits name; `removed_refs` the branches on which
     nothing remains.
@@ -38,15 +35,6 @@ class DraftChanges(Value):
     removed_refs: tuple[str, ...] = ()
 
 
-class _Package(Value):
-    """A package as a commit of the draft is to write it."""
-
-    draft: OpenDraft
-    subject: str  # of a commit that writes this package alone
-    timestamp: int  # of the upstream commit; 0: not known, and not needed
-    taken: tuple[str, ...] = ()  # tips of drafts whose edits it takes over, as further parents
-
-
 class _DraftPlan(Value):
     """The packages that come and leave on one branch."""
 
@@ -55,15 +43,16 @@ class _DraftPlan(Value):
     withdrawn: list[OpenDraft] = field(default_factory=list)
 
 
-def plan_drafts(
+def plan_branches(
     state: RepositoryState,
     written: Iterable[RenderedVariant],
     published: Iterable[OpenDraft],
     withdrawn: Iterable[OpenDraft],
+    removal_sets: Iterable[PlannedSet],
     *,
     appends: bool = False,
-) -> DraftChanges:
-    """Plan the branches of the drafts of one repository.
+) -> BranchChanges:
+    """Plan the branches of the sets of one repository.
 
     `written` are released variants with new content, `published` the packages whose content is
     on the target branch after this pass, `withdrawn` those that leave their draft unpublished.
@@ -84,13 +73,17 @@ def plan_drafts(
             writes.append(write)
         elif ref in state.sets:
             removed_refs.append(ref)
+    for removal_set in removal_sets:
+        update = removal_set.choose_update(appends=appends)
+        writes += [update] if update is not None else []
+        removed_refs += [removal_set.ref] if removal_set.is_removed else []
     trees = tuple(
         StoredTree(variant.draft_content.entries, variant.draft_content.tree)
         for plan in plans.values()
         for variant in plan.written
         if variant.draft_content is not None
     )
-    return DraftChanges(tuple(writes), trees, tuple(removed_refs))
+    return BranchChanges(tuple(writes), trees, tuple(removed_refs))
 
 
 def _plan_branch(
@@ -118,7 +111,7 @@ def _plan_branch(
     # After the target branch: a reader takes the first parent for it.
     replaced = [state.refs[ref]] if appends and not is_shared and ref in state.refs else []
     packages = [
-        _Package(
+        WrittenPackage(
             build_draft(variant),
             draft_subject(variant),
             variant.selected.upstream_time,
@@ -136,18 +129,17 @@ def _plan_branch(
     ]
     if branch is None or not is_appended:
         packages += [
-            _Package(it, f"Update {it.path} at {it.trailers.revision}", 0) for it in staying
+            WrittenPackage(it, f"Update {it.path} at {it.trailers.revision}", 0) for it in staying
         ]
-        commits = _build_commits(ref, packages, state.head, state.head_time)
+        commits = write_packages(ref, packages, state.head, state.head_time)
         return BranchUpdate(ref, state.head, tuple(commits))
     floor = max(state.head_time, branch.timestamp)
-    appended = [*_build_commits(ref, packages, branch.base, floor)]
+    appended = [*write_packages(ref, packages, branch.base, floor)]
     if removed:
         # A withdrawn package gets back what the target branch has. What was published is left as
         # it is: put back, a merge of the draft would revert the publication.
         paths = [path for path in removed if path in withdrawn]
-        trees = {path: state.path_states.get(path, EMPTY_PATH).tree for path in paths}
-        subject = removed[0] if len(removed) == 1 else f"{len(removed)} packages"
+        trees = {path: state.find_tree(path) for path in paths}
         statement = CommitStatement(
             ref=ref,
             policy=branch.policy,
@@ -155,51 +147,7 @@ def _plan_branch(
             base=branch.base,
             restored=tuple(removed),
         )
-        appended.append(
-            BranchCommit(
-                trees_by_path={path: tree for path, tree in trees.items() if tree is not None},
-                dropped_paths=tuple(path for path, tree in trees.items() if tree is None),
-                message=format_message(f"Take {subject} out of the draft", statement),
-                timestamp=floor,
-            )
-        )
+        subject = removed[0] if len(removed) == 1 else f"{len(removed)} packages"
+        subject = f"Take {subject} out of the draft"
+        appended.append(restore_packages(subject, statement, trees, floor))
     return BranchUpdate(ref, branch.commit, tuple(appended))
-
-
-def _build_commits(
-    ref: str, packages: Iterable[_Package], base: str, floor: int
-) -> Iterator[BranchCommit]:
-    """Yield a chain of commits for each upstream commit."""
-    ordered = sorted(packages, key=lambda it: (*_source(it), it.draft.path))
-    for _, group in groupby(ordered, _source):
-        for chunk in split_by_commit(tuple(group)):
-            drafts = [it.draft for it in chunk]
-            trailers = drafts[0].trailers
-            subject = (
-                chunk[0].subject
-                if len(chunk) == 1
-                else f"Update {len(chunk)} packages at {trailers.revision}"
-            )
-            lines = [
-                f"{it.path}: {line}" if it.is_shared else line
-                for it in drafts
-                for line in it.rejected_lines
-            ]
-            trees = {it.path: it.tree for it in drafts if it.tree is not None}
-            assert len(trees) == len(chunk), "a package that people took out of a draft was edited"
-            yield BranchCommit(
-                trees_by_path=trees,
-                message=format_message(
-                    subject,
-                    state_packages(ref, base, {it.path: it.trailers for it in drafts}),
-                    conflict_paragraph(lines),
-                ),
-                # The time comes from the inputs, not from the clock: the same inputs give the same
-                # commit id.
-                timestamp=max(floor, *(it.timestamp for it in chunk)),
-                more_parents=tuple(dict.fromkeys(tip for it in chunk for tip in it.taken)),
-            )
-
-
-def _source(package: _Package) -> tuple[str, str]:
-    return package.draft.trailers.revision, package.draft.trailers.commit

@@ -1,17 +1,22 @@
-"""Removal of one variant from one place: its package, its drafts and its rendering.
+"""Removal of variants: of each from its places, with its package, its drafts and its rendering.
 
 Of a variant without a target everything goes. With `deletionPolicy: Delete` the package is removed
 from the branch; with `Orphan` it stays unmanaged, and so do drafts with edits. Of a variant that
 has moved, what it left at a former place goes. Tags stay.
+
+The instant of a removal is on record before anything is pushed: decisions made until then do not
+count for a variant that comes back (design §3, "Order of effects").
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
 from fanout.api.commit_trailers import Trailer
 from fanout.api.results import Hold
+from fanout.gates.gate_wording import format_names
+from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
 from fanout.plan.observation.repository_state import (
-    EMPTY_PATH,
     OpenDraft,
     RepositoryPath,
     RepositoryState,
@@ -56,6 +61,34 @@ class PackageRemoval(RepositoryPath, kw_only=True):
     def is_pushed(self) -> bool:
         """Return whether a push removes the package from the target branch."""
         return bool(self.tree) and not self.awaits_review
+
+    def report(self, action: PlanAction) -> PlanAction:
+        """Return an action of the same policy that reports the removal of the package."""
+        return replace(
+            action,
+            kind=ActionKind.REMOVE_PACKAGE,
+            variant=self.variant,
+            repository=self.repository,
+            path=self.path,
+            tree=self.tree,
+            detail=self.reason,
+        )
+
+
+class VariantRemoval(ActionSubject, kw_only=True):
+    """Removal of one variant, or of what it has left, from all its places.
+
+    `stage` is as recorded.
+    """
+
+    packages: tuple[PackageRemoval, ...]
+    # first time at which it was due; None: the variant stays, and what it left behind goes
+    due: datetime | None = None
+
+    @property
+    def awaits_review(self) -> bool:
+        """Return whether a package of the variant leaves its branch after a review."""
+        return any(it.awaits_review for it in self.packages)
 
 
 class DraftIndex(Value):
@@ -173,11 +206,6 @@ def find_used_number(
     return 0 if state.is_number_stated(path, number) else number
 
 
-def is_gone(state: RepositoryState, path: str) -> bool:
-    """Return whether the target branch has no package at the path."""
-    return state.path_states.get(path, EMPTY_PATH).tree is None
-
-
 def join_paths(paths: Sequence[str]) -> str:
     """Return the paths of packages, or their number, for the subject of a commit."""
     return " and ".join(paths) if len(paths) <= _MAX_NAMED else f"{len(paths)} packages"
@@ -203,3 +231,52 @@ def build_removal_message(
     trailers += [f"{Trailer.VARIANT.value}: {variant}" for variant in variants]
     trailers += [f"{Trailer.APPROVED_BY.value}: {name}" for name in approvers]
     return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
+
+
+def removal_due_since(
+    variant: str, status_line: VariantLine | None, removed: Mapping[str, datetime], now: datetime
+) -> datetime:
+    """Return when the removal was first due: now, or in a pass that was cut off.
+
+    `removed` has recorded removals by variant name; one that a publication followed is
+    over.
+    """
+    recorded = removed.get(variant)
+    published = status_line.published if status_line is not None else None
+    if recorded is None or (published is not None and published.at > recorded):
+        return now
+    return recorded
+
+
+def removal_actions(removal: VariantRemoval) -> Iterator[PlanAction]:
+    """Yield the actions of the removal of one variant."""
+    record_action = removal.build_action(ActionKind.RECORD)
+    yield from (it.report(record_action) for it in removal.packages if it.is_pushed)
+    # One action per draft: several places may be in one repository.
+    packages_by_draft: dict[tuple[str, str], tuple[PackageRemoval, OpenDraft]] = {}
+    for it in removal.packages:
+        for draft in it.drafts:
+            packages_by_draft.setdefault((it.repository, draft.ref), (it, draft))
+    for it, draft in packages_by_draft.values():
+        yield replace(
+            record_action,
+            kind=ActionKind.REMOVE_DRAFT,
+            repository=it.repository,
+            path=it.path,
+            ref=draft.ref,
+            expected=draft.commit,
+            detail=it.reason,
+        )
+    if removal.due is None:
+        for it in removal.packages:
+            if it.left_line is not None and not it.tree:
+                detail = f"that {removal.variant} has left {it.repository}:{it.path}"
+                yield replace(record_action, repository=it.repository, path=it.path, detail=detail)
+    elif not any(it.tree for it in removal.packages):
+        is_left = any(it.keeps_package and it.path_state.tree for it in removal.packages)
+        remainder = "its package stays on the branch" if is_left else "nothing of it is on a branch"
+        drafts = {draft.ref for it in removal.packages for draft in it.kept_drafts}
+        names = format_names(ref.removeprefix("refs/heads/") for ref in drafts)
+        edits = f", and so does what people committed to {names}" if drafts else ""
+        detail = f"that {removal.variant} is gone with its target; {remainder}{edits}"
+        yield replace(record_action, detail=detail)

@@ -13,18 +13,18 @@ from collections.abc import Iterator, Mapping
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
-from fanout.plan.decided_variant import DecidedVariant, VariantStep
-from fanout.plan.moves.move_locations import AbandonedLocation
-from fanout.plan.observation.repository_state import ObservedPath
-from fanout.plan.observed_variant import lost_leftover_hold, missing_branch_hold
-from fanout.plan.removal.package_removal import (
+from fanout.plan.changes.package_removal import (
     DraftIndex,
     PackageRemoval,
+    VariantRemoval,
     find_used_number,
     is_reviewed,
 )
-from fanout.plan.removal.removal_drafts import BRANCH_REASONS, describe_removing
-from fanout.plan.removal.removal_plan import VariantRemoval
+from fanout.plan.changes.planned_sets import BRANCH_REASONS, describe_removing
+from fanout.plan.decided_variant import DecidedVariant, VariantStep
+from fanout.plan.move_locations import AbandonedLocation
+from fanout.plan.observation.repository_state import ObservedPath
+from fanout.plan.observed_variant import lost_leftover_hold, missing_branch_hold
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.variant_spec import VariantSpec

@@ -3,8 +3,7 @@
 import pytest
 from reconcile.builders import open_draft, repository_state
 
-from fanout.api.upstream_policy import DraftPer
-from fanout.plan.drafts.draft_location import locate_draft
+from fanout.plan.changes.next_drafts import locate_draft
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
@@ -18,7 +17,7 @@ def by_hand(namespace: str) -> VariantSpec:
 @pytest.mark.parametrize(("policy", "is_own"), [("abe/", True), ("zed/", False), ("abe/x", False)])
 def test_a_draft_of_another_with_the_same_name_is_in_the_way(policy, is_own):
     draft = replace(open_draft("ams", "sites/ams", policy=policy), ref=REF)
-    location = locate_draft(by_hand("abe"), repository_state(draft), "default", DraftPer.VARIANT)
+    location = locate_draft(by_hand("abe"), repository_state(draft), "default", is_shared=False)
     assert location.ref == REF
     found = (location.draft, location.occupant)
     assert found == ((draft, None) if is_own else (None, draft))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.plan.commit_limits import MAX_COMMITS, PACKAGES_PER_COMMIT, split_by_commit
+from fanout.plan.changes.commit_chain import MAX_COMMITS, PACKAGES_PER_COMMIT, split_by_commit
 
 SIZES = [
     (0, []),

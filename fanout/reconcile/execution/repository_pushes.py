@@ -3,21 +3,26 @@
 The first push of a repository has all its sets. If the server refuses it, sets are left out until
 it takes the rest, or until nothing is left to try. The first push that goes through ends that: it
 moves refs on which the other sets were planned, so those are for the next pass.
+
+Traces of records have a push of their own for each repository that lacks one. The record counts at
+once. What a repository cannot take is a problem of the policy, and the next pass tries again, as
+after a crash between the record and its traces.
 """
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
 from time import monotonic
 
-from fanout.errors import FanoutError
-from fanout.plan.change_sets import ChangeSet, SetMember, keep_members, list_sets
+from fanout.errors import Conflict, FanoutError
+from fanout.plan.changes.change_sets import ChangeSet, SetMember, keep_members, list_sets
+from fanout.plan.changes.policy_plan import PolicyPlan
+from fanout.plan.changes.publication_messages import CommitSettings, group_publications
+from fanout.plan.changes.repository_changes import build_changes
 from fanout.plan.observation.repository_state import PushedChange, RepositoryChange
-from fanout.plan.policy_plan import PolicyPlan
-from fanout.plan.publication_messages import CommitSettings, group_publications
 from fanout.plan.push_refusals import find_names, is_refusal, refuses_force
-from fanout.plan.repository_changes import build_changes
+from fanout.plan.records.trace_changes import DueTrace, build_trace_changes
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import run_isolated
@@ -45,7 +50,7 @@ class PushResults(Value):
     untried: frozenset[tuple[str, str]] = frozenset()
 
     def find(self, remote: str, namespace: str, name: str) -> PushedChange | FanoutError | None:
-        """Return the result for a variant, or for a removal draft by its ref; None: no push."""
+        """Return the result for a variant, or for a set of removals by its ref; None: no push."""
         return self.left_out.get((remote, (namespace, name)), self.by_remote.get(remote))
 
     def find_of_ref(self, remote: str, ref: str) -> PushedChange | FanoutError | None:
@@ -203,7 +208,22 @@ class _Search:
             for name in (
                 *(it.rendered.spec.name for it in plan.steps),
                 *(it.variant for it in plan.cleanup.removals),
-                *(it.ref for it in plan.cleanup.removal_drafts),
+                *(it.ref for it in plan.cleanup.sets),
             )
             if (plan.namespace, name) in members
         )
+
+
+def write_traces(world: World, writes: Iterable[DueTrace]) -> Mapping[str, FanoutError]:
+    """Write traces; return the errors by key of the remote.
+
+    A lost race is no error: the other process wrote its own, and the next pass reads them.
+    """
+    setup = world.setup
+    changes = build_trace_changes(writes, setup.install, setup.identity)
+    results = world.git.change(changes) if changes else {}
+    return {
+        key: result
+        for key, result in results.items()
+        if isinstance(result, FanoutError) and not isinstance(result, Conflict)
+    }

@@ -1,1 +1,0 @@
-"""Adoption of packages that fanout did not write."""

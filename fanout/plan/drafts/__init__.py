@@ -1,1 +1,0 @@
-"""Drafts of stages: one branch for all variants of a stage that are released together."""

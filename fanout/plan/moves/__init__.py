@@ -1,1 +1,0 @@
-"""Moves of variants whose path or repository changed."""

@@ -1,1 +1,0 @@
-"""Removal of variants without a target and of packages that moved away."""

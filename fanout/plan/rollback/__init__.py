@@ -1,1 +1,0 @@
-"""Rollback to an earlier publication, and publications reverted by hand."""
