@@ -24,8 +24,7 @@ import httpx2
 
 from fanout.api.durations import parse_http_date, parse_retry_after
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
-from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
-from fanout.forge.governor import CircuitBreaker, Governor
+from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Governor, instant_after
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header

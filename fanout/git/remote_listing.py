@@ -19,7 +19,7 @@ from fanout.api.urls import GitProtocol
 from fanout.errors import FanoutError, InvalidInput
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED, DamagedMirrorError
-from fanout.git.mirror import mirror_state
+from fanout.git.mirror import mirror_state, repack_if_due
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     FORBIDDEN_IN_REF,
@@ -31,7 +31,6 @@ from fanout.git.mirror_refs import (
 )
 from fanout.git.remote_access import RemoteAccess
 from fanout.git.remote_workers import waiting_for_remote
-from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing
 from fanout.telemetry.event_counters import SUCCESS, EventName
 from fanout.values import Value, replace

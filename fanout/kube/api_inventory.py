@@ -26,9 +26,8 @@ from fanout.declared.required_kinds import (
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Bug, Denied, ErrorLocation, Unavailable
 from fanout.kube.api_connection import LISTED_AGAIN_REMEDY, NOT_SERVED_REMEDY, NotServed
-from fanout.kube.object_listing import ListedKind, ListedObjects, without_request
+from fanout.kube.object_sources import ListedKind, ListedObjects, WatchedObjects, without_request
 from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
-from fanout.kube.watched_objects import WatchedObjects
 from fanout.selection.cluster_objects import (
     ClusterObjectIndex,
     GroupKind,

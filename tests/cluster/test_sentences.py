@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fanout.cluster.declaration_merge import MergedObjects, merge_declared
-from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.file_cluster import FileCluster, MergedObjects, merge_declared
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.manifest_documents import discover_manifests
 from fanout.cluster.record_files import (
