@@ -22,8 +22,9 @@ from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_
 from fanout.cluster.manifest_documents import (
     InvalidFiles,
     ManifestContent,
+    ManifestDiscovery,
     SourcePosition,
-    discover_manifests,
+    file_finding,
     find_positions,
     read_content,
 )
@@ -228,7 +229,7 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
         data = path.read_bytes()
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
-        raise InvalidFiles([_file_finding(path, problem, "correct --config")]) from error
+        raise InvalidFiles([file_finding(path, problem, "correct --config")]) from error
     content = read_content(data, str(path), DEFAULT_NAMESPACE)
     configurations = [
         (item, position)
@@ -240,14 +241,10 @@ def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourceP
         len(configurations) != 1 or len(content.own_objects) > 1 or content.plain_objects
     ):
         problem = "must contain exactly one FanoutConfiguration"
-        findings.append(_file_finding(path, problem, "remove all other objects"))
+        findings.append(file_finding(path, problem, "remove all other objects"))
     if findings:
         raise InvalidFiles(findings)
     return configurations[0]
-
-
-def _file_finding(path: Path, problem: str, remedy: str) -> Finding:
-    return Finding(ErrorLocation(file=str(path)), problem, remedy)
 
 
 # A file that changed so recently could change again with equal time stamps.
@@ -307,7 +304,7 @@ class FileCluster:
 
     def read(self) -> DeclaredObjects:
         """Return what the files declare now, with `faults`; the same value if nothing changed."""
-        discovery, texts = discover_manifests(self._paths), _SharedTexts()
+        discovery, texts = ManifestDiscovery(self._paths), _SharedTexts()
         findings = list(discovery.findings)
         files = dict(self._stdin_files)
         for path, status in discovery.files.items():
@@ -374,7 +371,7 @@ class FileCluster:
 
     def digest(self) -> str:
         """Return a digest of all files as they are now, unparsed; "" if one is unreadable."""
-        discovery = discover_manifests(self._paths)
+        discovery = ManifestDiscovery(self._paths)
         try:
             digests = {path: hashlib.sha256(path.read_bytes()).digest() for path in discovery.files}
         except OSError:
@@ -455,8 +452,7 @@ class FileCluster:
 
 
 def _unread_content(path: Path, problem: str, remedy: str) -> ManifestContent:
-    fault = Finding(ErrorLocation(file=str(path)), problem, remedy)
-    return ManifestContent(findings=(fault,), unread=True)
+    return ManifestContent(findings=(file_finding(path, problem, remedy),), unread=True)
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -68,8 +68,6 @@ _REQUIRED_NAMES = frozenset({"HEAD", "config", "objects", "refs"})
 _LEFTOVER = re.compile(r".*\.(lock|stream)|fast_import_crash_.*|packed-refs\.new")
 _PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
-_HEAD = b"ref: refs/heads/main\n"
-
 # Who made an old commit, and when, is of no consequence, and cannot be mended without rewriting the
 # history; everything that could mislead a checkout stays an error.
 # No `+` in the mappings: a forced refspec would defeat the leases (design §5). The second name of
@@ -238,16 +236,12 @@ def _remove_leftovers(path: Path) -> bool:
 def _configure(path: Path, address: RepositoryAddress) -> None:
     """Write the complete configuration of the mirror. Nothing of an earlier run is trusted."""
     escaped = address.url.replace("\\", "\\\\").replace('"', '\\"')
-    _write_if_changed(path, "config", _CONFIG.format(url=f'"{escaped}"').encode())
-    _write_if_changed(path, "HEAD", _HEAD)
-
-
-def _write_if_changed(mirror: Path, name: str, content: bytes) -> None:
-    target = mirror / name
-    if target.read_bytes() != content:
-        temporary = mirror / f"{name}.lock"
-        temporary.write_bytes(content)
-        temporary.replace(target)
+    config = _CONFIG.format(url=f'"{escaped}"').encode()
+    for name, content in (("config", config), ("HEAD", b"ref: refs/heads/main\n")):
+        if (path / name).read_bytes() != content:
+            temporary = path / f"{name}.lock"
+            temporary.write_bytes(content)
+            temporary.replace(path / name)
 
 
 def mirror_state(path: Path) -> tuple[int, ...]:

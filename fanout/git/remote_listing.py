@@ -281,7 +281,7 @@ def list_local(url: str, peel: Callable[[str], str]) -> bytes | None:
     try:
         directory = _find_git_directory(url)
         # Before the packed ones: git packs a ref first, and removes its file afterwards.
-        loose = _read_loose(directory, b"heads") | _read_loose(directory, b"tags")
+        loose = _read_loose(directory)
         refs, peeled = _read_packed(directory)
         for ref, oid in loose.items():
             refs[ref] = oid
@@ -321,10 +321,10 @@ def _find_git_directory(url: str) -> bytes:
     return directory
 
 
-def _read_loose(directory: bytes, kind: bytes) -> dict[bytes, bytes]:
+def _read_loose(directory: bytes) -> dict[bytes, bytes]:
     """Return the ids of the refs that have a file. Raises OSError, ValueError."""
     refs: dict[bytes, bytes] = {}
-    pending = [b"refs/" + kind]
+    pending = [b"refs/heads", b"refs/tags"]
     while pending:
         folder = pending.pop()
         try:

@@ -180,7 +180,8 @@ class ApiPendingRecords:
     def write_state(self, item: RecordObject, state: RecordState) -> None:
         """Write the status of an object. Raises what `ApiConnection.send` raises."""
         status = with_generation(build_record_status(state, item.created_at), item.generation)
-        write_record_status(self._connection, object_name(item), item.uid, status)
+        name = ObjectName(item.kind, item.namespace, item.name)
+        write_record_status(self._connection, name, item.uid, status)
 
     def delete(self, items: Sequence[RecordObject]) -> Mapping[str, FanoutError]:
         """Delete objects. One that is gone, or was created anew, is left alone."""
@@ -224,11 +225,6 @@ class PendingRecordWatch:
         """End the watches."""
         for watch in self._watches:
             watch.stop()
-
-
-def object_name(item: RecordObject) -> ObjectName:
-    """Return kind, namespace and name of an object."""
-    return ObjectName(item.kind, item.namespace, item.name)
 
 
 def write_record_status(
