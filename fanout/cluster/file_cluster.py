@@ -1,4 +1,4 @@
-"""File mode of the cluster: objects declared by manifests in directories (design §8).
+"""File mode of the cluster: objects declared by manifests in directories.
 
 `FileCluster` serves a process that runs continuously: it parses a file again only if its content
 changed.

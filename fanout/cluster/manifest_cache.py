@@ -1,4 +1,4 @@
-"""Disk cache of parsed manifests, keyed by content (design §12).
+"""Disk cache of parsed manifests, keyed by content (docs/memo.md).
 
 A new process reuses here what an earlier one parsed of thousands of objects. As a cache
 it may be deleted at any time; an entry that is not exactly as written counts as

@@ -4,12 +4,12 @@ One file per record, `records/<x>/<x>/<x>/<time>-<hash>.json`. A commit writes e
 its files anew, so all of them are small however many records there are. Branches that earlier
 versions of fanout began have files directly in `records`; with the first new record that directory
 becomes `records/flat`, whose files are never written again. The status is in 256 files of lines, so
-that a pass which changes one variant of ten thousand writes forty lines (design §3).
+that a pass which changes one variant of ten thousand writes forty lines (docs/concepts/records.md).
 
 Author and instant of a record come from the commit that first added its file, never from its
 content, so a record cannot be back-dated by what it claims. Instants are those of the committers'
 clocks; which of them count is decided on use (`fanout.plan.evidence.record_times`). Whatever was
-read before is not read again. (Design §2 "Who `by` is", §6 "Checks".)
+read before is not read again (docs/concepts/records.md).
 """
 
 import hashlib

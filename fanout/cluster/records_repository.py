@@ -1,4 +1,4 @@
-"""Records repository: branches of files, changed by compare-and-swap (design §3)."""
+"""Records repository: branches of files, changed by compare-and-swap (docs/concepts/records.md)."""
 
 import hashlib
 import re

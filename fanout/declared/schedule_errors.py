@@ -1,7 +1,7 @@
 """Errors in the times of PromotionPolicies and scenarios: cron lines, zones, windows.
 
 An object with an invalid time is unusable like after any other error, because without knowing when
-an administrator allows sweeps or publications none must happen (design §7).
+an administrator allows sweeps or publications none must happen (docs/concepts/windows.md).
 """
 
 from collections.abc import Callable, Iterator

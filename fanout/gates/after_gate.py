@@ -1,7 +1,7 @@
 """Gate of a stage's `after`: whether enough upstream stages have passed a revision.
 
 Each listed stage contributes one AfterStep: its verdict and its soak. The steps are aggregated by a
-required number of passed stages, so All and Any are numbers too. (Design §6, `after`.)
+required number of passed stages, so All and Any are numbers too (docs/concepts/gates.md).
 """
 
 from collections.abc import Iterable, Mapping
@@ -64,8 +64,7 @@ OPEN_GATE = AfterGate(Verdict.PASSED, possible=True)
 def compute_quorum(after: After) -> int:
     """Compute how many of the listed stages must have passed.
 
-    Majority is more than half; a percentage rounds up; a number above the total means all
-    (design §6).
+    Majority is more than half; a percentage rounds up; a number above the total means all.
     """
     total = len(after.stages)
     # Never above the total: a policy that lists fewer stages than it requires would never pass.

@@ -1,7 +1,7 @@
 """Reasons why automatic promotion leaves a draft with an open gate to a person.
 
 Automatic promotion is switched on by an administrator, never goes back to an older
-revision, and never publishes what a person has to review first. (Design §2.)
+revision, and never publishes what a person has to review first (docs/concepts/promotion.md).
 """
 
 from collections.abc import Sequence
@@ -93,8 +93,8 @@ def conflict_hold(draft: DraftFacts, decisions: Sequence[DecisionFacts]) -> Hold
     """Return the hold of a draft with undecided merge conflicts, whoever publishes it.
 
     A decision among `decisions` accepts the draft as it is if it accepts conflicts, names the
-    variant and lists the draft's tree, which shows that its author has seen the result. (Design
-    §4.)
+    variant and lists the draft's tree, which shows that its author has seen the result
+    (docs/concepts/merge-conflicts.md).
     """
     # A stage-wide decision cannot accept: nobody looks at the conflicts of a whole stage.
     if not draft.conflict_count or any(

@@ -3,7 +3,7 @@
 The verdict for a revision is the stage's own gate. The stage is ready from the instant
 at which its gate opened, soak included, until the upstream stages that are still
 at the revision no longer suffice; so soaks along a path add up. When they suffice
-again, another stretch begins. (Design §6, "Soak".)
+again, another stretch begins (docs/concepts/gates.md).
 """
 
 from collections.abc import Callable, Iterable, Mapping

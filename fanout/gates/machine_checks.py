@@ -1,7 +1,7 @@
 """Machine checks: folds the readings of this pass into the answers on record.
 
 A reading without an answer (unreachable, missing, about something older) holds while an answer is
-awaited and changes nothing once one was given; only *failed* withdraws. (Design §6, "Checks".)
+awaited and changes nothing once one was given; only *failed* withdraws (docs/concepts/checks.md).
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,7 @@
 """Amounts of variants or stages: numbers, and percentages of how many there are.
 
 A percentage is a Fraction and a number an int, as `fanout.api` parses them. Budgets round up,
-tolerances round down: 29 % of 100 is 29, and 7 % of 100 is 7. (Design §6, "What counts".)
+tolerances round down: 29 % of 100 is 29, and 7 % of 100 is 7 (docs/concepts/rollouts.md).
 """
 
 from fractions import Fraction

@@ -1,7 +1,7 @@
 """Conditions of `propagateWhen`, which decide whether a variant may be released.
 
 All entries must be true, and all are evaluated: a false one beside an error is false,
-and both are reported. Time is not among the variables. (Design §6, "Expressions".)
+and both are reported. Time is not among the variables (docs/concepts/rollouts.md).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """Publication windows of a policy, by all PromotionPolicies that name it.
 
 Releases and publications wait for the window to open, those of people too. Where every closed
-calendar says `atClose: Finish`, a rollout that has begun goes on to its end. (Design §7.)
+calendar says `atClose: Finish`, a rollout that has begun goes on to its end
+(docs/concepts/windows.md).
 """
 
 from datetime import datetime

@@ -1,7 +1,7 @@
 """Checks that a stage requires of a draft before publication (`requires`).
 
 Approvals and reports count for the draft's tree, answers of machines for its digest. A check that
-fails makes the variant failed; one that is pending holds. (Design §6, "Checks".)
+fails makes the variant failed; one that is pending holds (docs/concepts/checks.md).
 """
 
 from collections.abc import Sequence

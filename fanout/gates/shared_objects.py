@@ -1,7 +1,7 @@
 """Cluster objects shared by variants of several stages, updated stage by stage.
 
 A version is taken downstream only when the variants in the upstream stages that read
-the object as well are ready with it. (Design §6, "What counts".)
+the object as well are ready with it (docs/concepts/rollouts.md).
 """
 
 from collections.abc import Iterable, Mapping

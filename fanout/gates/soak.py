@@ -1,7 +1,7 @@
 """Soak of a revision in one stage: the longest unbroken time that it was ready there.
 
 The longest of all stretches counts, until evidence is withdrawn: then none does. While it is
-shorter than the soak that a later stage requires, that stage is held. (Design §6, "Soak".)
+shorter than the soak that a later stage requires, that stage is held (docs/concepts/gates.md).
 """
 
 from datetime import datetime, timedelta

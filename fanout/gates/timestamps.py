@@ -1,6 +1,6 @@
 """Timestamps of records: those dated ahead beyond the clock skew do not count yet.
 
-That nothing is back-dated is ensured before, where records are read. (Design §6.)
+That nothing is back-dated is ensured before, where records are read (docs/concepts/records.md).
 """
 
 from collections.abc import Iterable

@@ -70,7 +70,7 @@ _PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
 # Who made an old commit, and when, is of no consequence, and cannot be mended without rewriting the
 # history; everything that could mislead a checkout stays an error.
-# No `+` in the mappings: a forced refspec would defeat the leases (design §5). The second name of
+# No `+` in the mappings: a forced refspec would defeat the leases. The second name of
 # the remote has no mappings, since a push gives its own (`fanout.git.push`).
 _CONFIG = """[core]
 \trepositoryformatversion = 0

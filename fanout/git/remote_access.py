@@ -37,7 +37,7 @@ class RepositoryAddress(Value):
 
 
 def parse_address(url: str, allowed: Collection[str]) -> RepositoryAddress:
-    """Validate a URL, even if it was validated before (design §9). Raises InvalidInput.
+    """Validate a URL, even if it was validated before. Raises InvalidInput.
 
     A relative path is resolved against the working directory.
     """

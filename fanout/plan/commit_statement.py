@@ -1,4 +1,4 @@
-"""Statements of fanout's commits about packages: one grammar for all branches (design §5).
+"""Statements of fanout's commits about packages: one grammar for all branches.
 
 A branch of fanout has a set of packages that it writes or removes. Each of its commits states, in
 the last paragraph of its message, which set it is of and what it does to which packages. The lines

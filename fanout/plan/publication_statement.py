@@ -2,8 +2,8 @@
 
 A vendor commit that moves a rendering from `drafts/` to `published/` repeats what the draft's
 commit says of the package, with the tag of the publication and its commit on the target branch
-(design-forges, "Git"). History, lost records and path ownership are read from these statements
-where a squash, a rebase or a missing tag left no trailers on the branch.
+(docs/concepts/drafts-and-git.md). History, lost records and path ownership are read from these
+statements where a squash, a rebase or a missing tag left no trailers on the branch.
 
 The vendor commit that follows when a variant leaves a path names the newest publication there, so
 that its number is not used again when something comes back to the path without its tag.

@@ -1,7 +1,7 @@
 """Player of scenarios: passes over the stated past, then from instant to instant.
 
 A pass is made whenever something is stated to happen and whenever the gate engine says
-that something can change, as in a running sweep (design §6; §3, "Level-based").
+that something can change, as in a running sweep (docs/concepts/scenarios.md).
 """
 
 from collections.abc import Callable, Iterator

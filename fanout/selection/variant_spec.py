@@ -1,4 +1,4 @@
-"""Specification of variants, their failures and expressions (design §2)."""
+"""Specification of variants, their failures and expressions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar

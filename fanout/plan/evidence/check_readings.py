@@ -1,7 +1,8 @@
 """Readings of checks that machines answer: objects, HTTP services, Prometheus servers, forges.
 
 Pure: values of expressions and answers of probes are requested as pending inputs. What cannot be
-probed or read yields a pending reading (design §6, "Checks"). `gates` turns readings into verdicts.
+probed or read yields a pending reading (docs/concepts/checks.md). `gates` turns readings into
+verdicts.
 """
 
 import json

@@ -2,9 +2,10 @@
 
 They are never recorded. A review is about a commit. It approves, for each variant of the request,
 the tree at its path in that commit, at the instant of the review: what the forge calls stale is of
-no account, because some forges find that out only after they have merged (design-forges, "Gates").
-A review that requests changes is about the revision that the variant has in that commit: a draft
-that is written anew for the same revision does not answer it.
+no account, because some forges find that out only after they have merged
+(docs/concepts/evidence-and-approvals.md). A review that requests changes is about the revision that
+the variant has in that commit: a draft that is written anew for the same revision does not answer
+it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

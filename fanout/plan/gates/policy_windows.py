@@ -17,7 +17,8 @@ def governing_promotions(
 def build_calendars(promotions: Iterable[PromotionPolicy]) -> tuple[PublicationCalendar, ...]:
     """Build the calendars of the PromotionPolicies that have windows.
 
-    A window without a time zone takes its policy's, which is UTC by default (design §7).
+    A window without a time zone takes its policy's, which is UTC by default
+    (docs/concepts/windows.md).
     """
     return tuple(
         PublicationCalendar(

@@ -25,8 +25,9 @@ def build_stage_rules(
     """Build one rule per stage of the policy.
 
     `promotions` are those that govern it. A stage is automatic when every one of them that has
-    `autoPromotion` names it, and at least one does; those without are neutral (design §2).
-    `compile_condition` turns the text of an expression into a condition of the gate engine.
+    `autoPromotion` names it, and at least one does; those without are neutral
+    (docs/concepts/promotion.md). `compile_condition` turns the text of an expression into a
+    condition of the gate engine.
     """
     # Most entries are not patterns: exact names are looked up in a set.
     automations = [

@@ -2,7 +2,7 @@
 
 That is a no to the revisions of the variants in them. They keep slot and state, and no request
 for the same revision is opened until somebody reopens it, decides `fanout resume`, or a newer
-revision comes (design-forges, "Closed").
+revision comes (docs/concepts/pull-requests.md).
 """
 
 from collections.abc import Mapping, Sequence

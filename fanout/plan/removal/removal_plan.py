@@ -1,7 +1,7 @@
 """Removals of one pass: of variants without a target, and of what moves have left behind.
 
 The instant of a removal is on record before anything is pushed: decisions made until then do not
-count for a variant that comes back (design §3, "Order of effects").
+count for a variant that comes back (docs/concepts/removal.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
