@@ -1,7 +1,8 @@
 """Builds what is published of the tagged commit, into `dist/` (`make release`, docs/release.md).
 
-That is the sdist, the wheel (built from the sdist, so that the sdist is known to be complete), their
-checksums, the bill of materials and the notes of the version. Nothing is uploaded or signed.
+That is the sdist, the wheel, the bill of materials, the notes of the version, and their checksums.
+The wheel is built from the sdist, so that the sdist is known to be complete. Nothing is uploaded or
+signed.
 """
 
 import hashlib
@@ -46,6 +47,7 @@ def build(directory: Path, version: str) -> list[Path]:
         packed.extractall(temporary, filter="data")
         [source] = Path(temporary).iterdir()
         _hatch("wheel", directory, source)
+    (directory / "commit.txt").unlink(missing_ok=True)  # left by tools/commit_file.py
     shutil.copy(ROOT / SBOM, directory)
     (directory / "NOTES.md").write_text(f"{notes}\n", encoding="utf-8")
     files = sorted(directory.iterdir())
