@@ -6,6 +6,7 @@ anything is written for the object, and removed when nothing of it is left downs
 
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import structlog
 
@@ -50,7 +51,11 @@ class RemovalFinalizers:
             if FINALIZER not in it.metadata.finalizers and it.metadata.uid not in self._added
         ]
         with ThreadPoolExecutor(CONNECTIONS) as threads:
-            outcomes = list(zip(missing, threads.map(self._add, missing), strict=True))
+            outcomes = list(
+                zip(
+                    missing, threads.map(partial(self._change, is_added=True), missing), strict=True
+                )
+            )
         errors = {key_of(it): error for it, error in outcomes if error is not None}
         added = {it.metadata.uid for it, error in outcomes if error is None}
         # What the watch has yet to bring; a uid is never used again.
@@ -79,9 +84,8 @@ class RemovalFinalizers:
     def remove(self, declarations: Collection[Declaration]) -> None:
         """Remove the finalizer of deleted objects; the next pass repeats what failed."""
         with ThreadPoolExecutor(CONNECTIONS) as threads:
-            for declaration, error in zip(
-                declarations, threads.map(self._remove, declarations), strict=True
-            ):
+            errors = threads.map(partial(self._change, is_added=False), declarations)
+            for declaration, error in zip(declarations, errors, strict=True):
                 subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
                 if error is None:
                     _log.info("Deletion completed", kind=declaration.kind, object=subject)
@@ -93,23 +97,18 @@ class RemovalFinalizers:
                         problem=str(error),
                     )
 
-    def _add(self, declaration: Declaration) -> FanoutError | None:
-        """Add the finalizer. Return why it cannot be added; raises Unavailable."""
+    def _change(self, declaration: Declaration, *, is_added: bool) -> FanoutError | None:
+        """Add or remove the finalizer. Return why it cannot be; adding it raises Unavailable."""
         try:
-            retry_conflicts(lambda: self._write(declaration, is_added=True))
-        except (Denied, InvalidInput, Conflict) as error:
-            return error
-        return None
-
-    def _remove(self, declaration: Declaration) -> FanoutError | None:
-        try:
-            retry_conflicts(lambda: self._write(declaration, is_added=False))
+            retry_conflicts(partial(self._write, declaration, is_added=is_added))
         except FanoutError as error:
+            if is_added and not isinstance(error, (Denied, InvalidInput, Conflict)):
+                raise
             return error
         return None
 
     def _write(self, declaration: Declaration, *, is_added: bool) -> None:
-        """Add or remove the finalizer once. Raises Conflict if the object changes meanwhile."""
+        """Add or remove the finalizer. Raises Conflict if the object changes meanwhile."""
         named = declaration.metadata
         path = f"/apis/{API_VERSION}/namespaces/{named.namespace}/{declaration.PLURAL}/{named.name}"
         try:
