@@ -42,20 +42,14 @@ class RemovalFinalizers:
 
     def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
         """Add the finalizer where it is missing; return the objects that have it."""
-        present: list[Declaration] = [
-            it for it in (*declared.policies, *declared.variants) if not it.is_being_deleted
-        ]
+        declarations: list[Declaration] = [*declared.policies, *declared.variants]
+        present = [it for it in declarations if not it.is_being_deleted]
         missing = [
             it
             for it in present
             if FINALIZER not in it.metadata.finalizers and it.metadata.uid not in self._added
         ]
-        with ThreadPoolExecutor(CONNECTIONS) as threads:
-            outcomes = list(
-                zip(
-                    missing, threads.map(partial(self._change, is_added=True), missing), strict=True
-                )
-            )
+        outcomes = self._change(missing, is_added=True)
         errors = {key_of(it): error for it, error in outcomes if error is not None}
         added = {it.metadata.uid for it, error in outcomes if error is None}
         # What the watch has yet to bring; a uid is never used again.
@@ -83,29 +77,37 @@ class RemovalFinalizers:
 
     def remove(self, declarations: Collection[Declaration]) -> None:
         """Remove the finalizer of deleted objects; the next pass repeats what failed."""
-        with ThreadPoolExecutor(CONNECTIONS) as threads:
-            errors = threads.map(partial(self._change, is_added=False), declarations)
-            for declaration, error in zip(declarations, errors, strict=True):
-                subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
-                if error is None:
-                    _log.info("Deletion completed", kind=declaration.kind, object=subject)
-                else:
-                    _log.warning(
-                        "Finalizer not removed",
-                        kind=declaration.kind,
-                        object=subject,
-                        problem=str(error),
-                    )
+        for declaration, error in self._change(declarations, is_added=False):
+            subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
+            if error is None:
+                _log.info("Deletion completed", kind=declaration.kind, object=subject)
+            else:
+                _log.warning(
+                    "Finalizer not removed",
+                    kind=declaration.kind,
+                    object=subject,
+                    problem=str(error),
+                )
 
-    def _change(self, declaration: Declaration, *, is_added: bool) -> FanoutError | None:
-        """Add or remove the finalizer. Return why it cannot be; adding it raises Unavailable."""
-        try:
-            retry_conflicts(partial(self._write, declaration, is_added=is_added))
-        except FanoutError as error:
-            if is_added and not isinstance(error, (Denied, InvalidInput, Conflict)):
-                raise
-            return error
-        return None
+    def _change(
+        self, declarations: Collection[Declaration], *, is_added: bool
+    ) -> list[tuple[Declaration, FanoutError | None]]:
+        """Add or remove the finalizer of all of them; return each with the error, if any.
+
+        Raises Unavailable if it is to be added.
+        """
+
+        def change(declaration: Declaration) -> FanoutError | None:
+            try:
+                retry_conflicts(partial(self._write, declaration, is_added=is_added))
+            except FanoutError as error:
+                if is_added and not isinstance(error, (Denied, InvalidInput, Conflict)):
+                    raise
+                return error
+            return None
+
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
+            return list(zip(declarations, threads.map(change, declarations), strict=True))
 
     def _write(self, declaration: Declaration, *, is_added: bool) -> None:
         """Add or remove the finalizer. Raises Conflict if the object changes meanwhile."""
