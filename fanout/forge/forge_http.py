@@ -127,7 +127,17 @@ class ForgeHttp:
             ) from None
         account = f"{access.api}\0{self._authorization}"
         self.account_digest = hashlib.sha256(account.encode()).hexdigest()
-        self._tls = _create_tls_context(access)
+        authority = access.certificate_authority or access.secret.certificate_authority
+        if not authority:
+            self._tls = httpx2.create_ssl_context()
+        else:
+            try:
+                self._tls = ssl.create_default_context(cadata=authority)
+            except (ssl.SSLError, ValueError):
+                raise InvalidInput(
+                    f"the certificate authority for {access.host} is no certificate in PEM",
+                    reason="InvalidObject",
+                ) from None
         self._lock = Lock()
         self._connection: _Connection | None = None
 
@@ -386,16 +396,3 @@ class _Connection:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         await self.client.aclose()
-
-
-def _create_tls_context(access: HostAccess) -> ssl.SSLContext:
-    authority = access.certificate_authority or access.secret.certificate_authority
-    if not authority:
-        return httpx2.create_ssl_context()
-    try:
-        return ssl.create_default_context(cadata=authority)
-    except (ssl.SSLError, ValueError):
-        raise InvalidInput(
-            f"the certificate authority for {access.host} is no certificate in PEM",
-            reason="InvalidObject",
-        ) from None
