@@ -19,7 +19,7 @@ PIP := $(PY) -m pip --disable-pip-version-check install --quiet --no-compile
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-kills soak-forge soak-story races check types lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog lock wheel image clean FORCE
+.PHONY: help demo test test-core prometheus servers test-servers collect laws worlds soak soak-kills soak-forge soak-story races check types lint format bench bench-quick bench-large bench-forge bench-kube performance docs notices changelog release lock wheel image clean FORCE
 
 help: ## List all targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F '|' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -123,8 +123,11 @@ docs: $(VENV)/installed ## Generate the generated pages of the documentation
 notices: $(VENV)/test ## Generate notices and SBOM of the libraries, after a change of the lock files
 	$(PY) tools/third_party.py
 
-changelog: ## Merge the fragments in changes/ into CHANGELOG.md
-	$(PYTHON) tools/changelog.py
+changelog: ## Join the fragments in changes/ into CHANGELOG.md, as the section of VERSION if it is given
+	$(PYTHON) tools/changelog.py $(VERSION)
+
+release: $(VENV)/runtime ## Build what is published of the tag at HEAD, into dist/ (docs/release.md)
+	$(PY) tools/release.py
 
 wheel: $(VENV)/runtime ## Build the wheel, into dist/
 	$(PY) -m pip --disable-pip-version-check wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .

@@ -439,8 +439,8 @@ class Sandbox(Protocol):
     def closures(self, expressions: Sequence[str]) -> list[InProcessExpression | None]:
         """Compile expressions to closures that run in process.
 
-        None stands for an expression that is invalid or beyond the bounded subset of design
-        §12. A closure returns `ASK` for a row that has to be passed to `evaluate`.
+        None stands for an expression that is invalid or beyond the bounded subset. A
+        closure returns `ASK` for a row that has to be passed to `evaluate`.
         """
 
     def compile(

@@ -5,10 +5,10 @@ lookup could return another one (DNS rebinding). Certificate and Host header rem
 those of the name.
 
 Fail closed: partial results, results that are not numbers and unexpected formats count
-as no response (design §3).
+as no response.
 
 A probe without response yields the reason for that as its result. Nothing is raised for
-the behavior of a server. (Design §6: an unreachable service holds the gate.)
+the behavior of a server (docs/concepts/checks.md).
 """
 
 import asyncio

@@ -176,6 +176,19 @@ def recipe(target):
     return [*before, *(line.strip() for line in match[2].splitlines())]
 
 
+SOURCES = sorted(it for folder in ("fanout", "tests") for it in (ROOT / folder).rglob("*.py"))
+
+
+def test_pages_that_docstrings_and_comments_name_are_in_this_repository():
+    """A reader of the code can open what it refers to."""
+    texts = {it: it.read_text(encoding="utf-8") for it in SOURCES}
+    pages = {page for it in texts.values() for page in re.findall(r"\bdocs/[\w/-]+\.md\b", it)}
+    assert len(pages) > 30
+    assert [page for page in sorted(pages) if not (ROOT / page).exists()] == []
+    elsewhere = re.compile(r"\b[Dd]esign[\s#]*§|\bdesign-forges\b|\.md\s§")
+    assert [str(it) for it, text in texts.items() if elsewhere.search(text)] == []
+
+
 def test_pre_commit_runs_what_make_check_runs():
     config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
     hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]

@@ -38,24 +38,33 @@ def run(command: list[str], directory: Path, **environment: str) -> tuple[int, s
     return completed.returncode, completed.stdout
 
 
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+
+
 def install(root: Path, source: Path) -> Path:
     """Return the directory of the programs of an environment with a wheel of `source` alone.
 
-    Nothing is fetched: the wheel is built with the tools of this environment, and its
-    dependencies are those that are installed here.
+    Nothing is fetched: the wheel is built with the tools of this environment.
     """
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    build = [*pip, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(root)]
+    build = [*PIP, "wheel", "--no-deps", "--no-index", "--no-build-isolation", "-w", str(root)]
     code, output = run([*build, str(source)], root)
     assert code == 0, output
     [wheel] = root.glob("*.whl")
+    return install_wheel(root, wheel)
+
+
+def install_wheel(root: Path, wheel: Path) -> Path:
+    """Return the directory of the programs of an environment with the wheel alone.
+
+    Nothing is fetched: its dependencies are those that are installed here.
+    """
     venv.create(root / "venv", symlinks=True)
     [packages] = (root / "venv" / "lib").glob("python*/site-packages")
     [dependencies] = {path for path in sys.path if Path(path, "click").is_dir()}
     # Files of .pth in that directory are not read, so the editable install does not count.
     (packages / "dependencies.pth").write_text(f"{dependencies}\n", encoding="utf-8")
     target = ["--python", str(root / "venv" / "bin" / "python")]
-    code, output = run([*pip, *target, "install", "--no-deps", "--no-index", str(wheel)], root)
+    code, output = run([*PIP, *target, "install", "--no-deps", "--no-index", str(wheel)], root)
     assert code == 0, output
     return root / "venv" / "bin"
 
@@ -111,9 +120,8 @@ def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(
     variables = dict(re.findall(r"(\w+)=\$\{(VERSION|REVISION)\}", build))
     values = {"VERSION": "7.8.9", "REVISION": "a" * 40}
     told = {name: values[argument] for name, argument in variables.items()}
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "wheel"]
     options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(tmp_path), "."]
-    code, output = run([*pip, *options], tmp_path, **told)
+    code, output = run([*PIP, "wheel", *options], tmp_path, **told)
     assert code == 0, output
     with zipfile.ZipFile(tmp_path / "fanout_gitops-7.8.9-py3-none-any.whl") as wheel:
         assert wheel.read("fanout/commit.txt") == b"a" * 40 + b"\n"

@@ -52,7 +52,7 @@ FIELD = """
     work yaml
 """
 
-# The vocabulary of fanout's own: see docs/glossary.md and the design.
+# The vocabulary of fanout's own: see docs/glossary.md.
 GLOSSARY = """
     accept after aggregates budget calendar calendars candidate compiled damage decided decision
     decisions eligibility evidence facts fanout flight forecast gate gates grant growth held

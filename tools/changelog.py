@@ -1,10 +1,12 @@
-"""Merge of the fragments in `changes/` into CHANGELOG.md (`make changelog`).
+"""Joins the fragments in `changes/` into CHANGELOG.md (`make changelog VERSION=0.2.0`).
 
 A fragment is the text of one entry, named `<words>.<section>.md`. Its entry goes to the end of that
-section under "Unreleased", and the fragment is deleted.
+section under "Unreleased", and the fragment is deleted. With a version these entries become the
+section of that version.
 """
 
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -48,16 +50,39 @@ def join_fragments(changelog: str, fragments: Mapping[str, str]) -> str:
     return head + UNRELEASED + "".join(listed) + "".join(f"\n{it}" for it in releases)
 
 
+def name_version(changelog: str, version: str) -> str:
+    """The changelog with what is unreleased as the section of a version.
+
+    Without unreleased entries the version must have a section. Raises ValueError otherwise, and if
+    there are both.
+    """
+    head, _, rest = changelog.partition(UNRELEASED)
+    unreleased = re.split(r"(?m)^## ", rest, maxsplit=1)[0].strip()
+    if bool(unreleased) == (find_notes(changelog, version) != ""):
+        problem = "entries both in its section and below Unreleased" if unreleased else "no entries"
+        raise ValueError(f"CHANGELOG.md: {version} has {problem}")
+    return f"{head}{UNRELEASED}\n## {version}\n{rest}" if unreleased else changelog
+
+
+def find_notes(changelog: str, version: str) -> str:
+    """The text of the section of a version, or ""."""
+    pattern = rf"(?ms)^## {re.escape(version)}(?: .*?)?\n(.*?)(?=^## |\Z)"
+    match = re.search(pattern, changelog)
+    return match[1].strip() if match else ""
+
+
 def find_fragments(directory: Path) -> list[Path]:
     """Return the files of all fragments in a directory."""
     return sorted(it for it in directory.glob("*.md") if it.name != "README.md")
 
 
 def main() -> None:
-    """Rewrite CHANGELOG.md, then delete the fragments."""
+    """Rewrite CHANGELOG.md, then delete the fragments. The argument is a version, if any."""
     changelog, paths = ROOT / "CHANGELOG.md", find_fragments(ROOT / "changes")
     fragments = {it.name: it.read_text(encoding="utf-8") for it in paths}
     text = join_fragments(changelog.read_text(encoding="utf-8"), fragments)
+    for version in sys.argv[1:]:
+        text = name_version(text, version)
     changelog.write_text(text, encoding="utf-8")
     for path in paths:
         path.unlink()

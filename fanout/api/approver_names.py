@@ -109,7 +109,7 @@ def check_approvers(
 ) -> Iterator[FieldError]:
     """Yield errors for undeclared groups and for groups with too few members.
 
-    Where variants are counted, a number above the total means all of them (design §6).
+    Where variants are counted, a number above the total means all of them (docs/concepts/gates.md).
     People are required by number because fewer are too few, so here it is an error.
     """
     groups = [

@@ -1,4 +1,4 @@
-"""Keys of the trailers in fanout's commits (design §5); a closed list, sorted."""
+"""Keys of the trailers in fanout's commits; a closed list, sorted."""
 
 from enum import StrEnum
 

@@ -1,7 +1,8 @@
 """Durations as people write them, `1h30m10s`, RFC 3339 instants, and dates of HTTP.
 
-Days and fractions are refused, and zero means absent (design §6, "What counts"): a day does not
-always have 24 hours where there is daylight saving, so nobody shall have to guess.
+Days and fractions are refused, and zero means absent: a day
+does not always have 24 hours where there is daylight saving, so nobody shall have to
+guess.
 """
 
 import re

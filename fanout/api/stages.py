@@ -1,6 +1,6 @@
 """Stages of an UpstreamPolicy: order, checks, rollout, and amounts like `"60%"`.
 
-Amounts are kept exactly. A percentage is a whole number (design §6, "What counts"); the
+Amounts are kept exactly. A percentage is a whole number (docs/concepts/rollouts.md); the
 code that uses an amount decides how it rounds.
 """
 

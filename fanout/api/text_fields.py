@@ -3,8 +3,9 @@
 The pattern goes into the schemas, so that editors and the API server check it; people
 read the message instead of the pattern.
 
-A package's path becomes part of branch and tag names (design §5), so it must be valid in a ref. A
-path that an expression yields is checked here too, before anything is named after it.
+A package's path becomes part of branch and tag names (docs/concepts/drafts-and-git.md), so it must
+be valid in a ref. A path that an expression yields is checked here too, before anything is named
+after it.
 """
 
 import re

@@ -1,7 +1,7 @@
 """UpstreamPolicy: one upstream package, its targets, and the stages of their rollout.
 
 Every templated field has a twin that ends in `Expr` and holds CEL. Expressions see
-`target`, `repository`, `upstream`, `repoDefault` and `packageDefault` (design §2).
+`target`, `repository`, `upstream`, `repoDefault` and `packageDefault` (docs/concepts/selection.md).
 """
 
 from enum import StrEnum

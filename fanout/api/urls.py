@@ -1,14 +1,16 @@
 """URLs of Git repositories and HTTP services: accepted forms, addresses, credentials.
 
-URLs end in logs of servers and proxies, in messages, and in the history of a repository, so none
-may carry a secret. Git runs some URLs as commands (`ext::`, a leading dash, a host that is an
-option). Protocols are allow-listed; leading dashes are refused (design §9).
+URLs end in logs of servers and proxies, in messages, and in the history of a
+repository, so none may carry a secret. Git runs some URLs as commands (`ext::`, a
+leading dash, a host that is an option). Protocols are allow-listed; leading dashes are
+refused (docs/concepts/security.md).
 
 Clouds serve credentials on link-local addresses and on a few others. The operating
 system takes `2852039166`, `0xA9FEA9FE` and `169.254.43518` for `169.254.169.254`, and
 several ranges of IPv6 carry an IPv4 address that a gateway connects to.
 
-Policies may have many authors, and checks reach what their authors cannot (design §9).
+Policies may have many authors, and checks reach what their authors cannot
+(docs/concepts/checks.md).
 """
 
 import posixpath

@@ -2,11 +2,11 @@
 
 The grammar is crontab(5)'s and nothing more. cronsim, which does the arithmetic, also
 takes a sixth field, ``5/15``, ``L`` and ``#``; a line that means something else to
-another cron is refused here, with the spelling that every cron reads alike (design §7).
+another cron is refused here, with the spelling that every cron reads alike.
 
 cronsim counts on a clock without a zone; which instants its wall times are is decided
 here, because clocks that jump by half an hour or at midnight need more care than it
-takes. The rules are those of Debian's cron (design §7):
+takes. The rules are those of Debian's cron (docs/concepts/schedules.md):
 
 * A schedule whose minute and hour name fixed times goes by the wall clock. A time that
   the clock skips fires at the gap's end; one that comes twice fires the first time.
@@ -87,7 +87,7 @@ class CronSchedule(Value):
 
 @lru_cache(maxsize=32768)  # thousands of windows are parsed again in each pass
 def parse_schedule(text: str) -> CronSchedule:
-    """Parse a cron line or @macro: crontab(5)'s five fields (design §7).
+    """Parse a cron line or @macro: crontab(5)'s five fields.
 
     Raises InvalidInput with the spelling to use instead, also for a schedule that never fires.
     """

@@ -1,11 +1,12 @@
 """Publication calendars: whether publication is open, and the next change.
 
-Deny beats allow; the allow windows of one PromotionPolicy are ORed, none means always;
-a policy that several PromotionPolicies name is open when all of them are. (Design §7.)
+Deny beats allow; the allow windows of one PromotionPolicy are ORed, none means always; a policy
+that several PromotionPolicies name is open when all of them are (docs/concepts/windows.md).
 
-A window is half-open: its first instant is in it, its last is not. `duration` is elapsed time, so
-eight hours are eight hours when clocks change; `until` is wall time, so five o'clock is five
-o'clock. Occurrences that follow without a break, or overlap, form one span. (Design §7.)
+A window is half-open: its first instant is in it, its last is not. `duration` is
+elapsed time, so eight hours are eight hours when clocks change; `until` is wall time,
+so five o'clock is five o'clock. Occurrences that follow without a break, or overlap,
+form one span.
 """
 
 from bisect import bisect_right

@@ -14,7 +14,7 @@ from fanout.ports import RecordCreator
 
 def open_listed_objects(settings: Settings) -> Any:
     """Open the inventory of a command, which lists objects. Raises InvalidInput."""
-    source = _load(settings, "object_listing").ListedObjects(_connect(settings))
+    source = _load(settings, "object_sources").ListedObjects(_connect(settings))
     return _load(settings, "api_inventory").ApiInventory(source, settings.namespace)
 
 

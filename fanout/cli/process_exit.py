@@ -1,8 +1,8 @@
 """Exit of the process: the table of exit codes, and the end without freeing memory.
 
-Scripts and pipelines rely on the codes. The numbers and their order are the design's
-(design §11). Where several apply, the first of these counts: an error of fanout or of
-its use, invalid input, failures (what failed is never hidden), no effect.
+Scripts and pipelines rely on the codes. docs/reference/exit-codes.md has the numbers.
+Where several apply, the first of these counts: an error of fanout or of its use, invalid input,
+failures (what failed is never hidden), no effect.
 """
 
 import atexit

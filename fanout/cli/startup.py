@@ -25,8 +25,7 @@ from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
 from fanout.cluster.record_overlay import RecordOverlay
-from fanout.cluster.record_refusals import RecordRefusals
-from fanout.cluster.records_repository import LocalRepository, RecordsRepository
+from fanout.cluster.records_repository import LocalRepository, RecordRefusals, RecordsRepository
 from fanout.cluster.sweep_log_store import SweepLogStore
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.disk_cache import installed_version

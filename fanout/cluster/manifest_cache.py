@@ -1,4 +1,4 @@
-"""Disk cache of parsed manifests, keyed by content (design §12).
+"""Disk cache of parsed manifests, keyed by content (docs/memo.md).
 
 A new process reuses here what an earlier one parsed of thousands of objects. As a cache
 it may be deleted at any time; an entry that is not exactly as written counts as
@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -60,7 +60,7 @@ class ManifestCache:
         # hardly any cost; most strings repeat.
         positions: dict[str | int, int] = {}
         rows = [[group, kind, [*names.values()]] for (group, kind), names in kinds.items()]
-        packed_rows = _pack_list(rows, positions)
+        packed_rows = _pack_value(rows, positions)
         lines = (json.dumps(line, separators=(",", ":")) for line in ([*positions], packed_rows))
         body = "\n".join(lines).encode()
         if HEADER_SIZE + len(body) > self._max_entry_size:
@@ -98,30 +98,19 @@ def compute_cache_key(digest: bytes, namespace: str, *, as_json: bool) -> str:
     return hashlib.sha256(inputs.encode()).hexdigest()
 
 
-def _pack_list(values: Iterable[Any], positions: dict[str | int, int]) -> list[Any]:
-    return [
-        _pack_mapping(value, positions)
-        if value.__class__ is dict
-        else _pack_value(value, positions)
-        for value in values
-    ]
-
-
 def _pack_value(value: Any, positions: dict[str | int, int]) -> Any:
     if value.__class__ is str or value.__class__ is int:
         return positions.setdefault(value, len(positions))
-    return _pack_list(value, positions) if value.__class__ is list else value
-
-
-def _pack_mapping(values: Mapping[str, Any], positions: dict[str | int, int]) -> dict[str, Any]:
+    if value.__class__ is list:
+        return [_pack_value(it, positions) for it in value]
+    if value.__class__ is not dict:
+        return value
     packed: dict[str, Any] = {}
-    for key, value in values.items():  # a loop: this runs for every value of every object
-        if value.__class__ is str:
-            packed[key] = positions.setdefault(value, len(positions))
-        elif value.__class__ is dict:
-            packed[key] = _pack_mapping(value, positions)
+    for key, item in value.items():  # most are strings, in every value of every object
+        if item.__class__ is str:
+            packed[key] = positions.setdefault(item, len(positions))
         else:
-            packed[key] = _pack_value(value, positions)
+            packed[key] = _pack_value(item, positions)
     return packed
 
 

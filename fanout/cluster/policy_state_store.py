@@ -1,4 +1,4 @@
-"""Policy state (records and status) in Git, one branch per policy (design §3).
+"""Policy state (records and status) in Git, one branch per policy (docs/concepts/records.md).
 
 Every write is a compare-and-swap of the branch, so processes on many machines may share one
 repository. Records are only ever added. Nothing is written if nothing changed. A branch of records

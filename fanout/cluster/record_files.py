@@ -4,18 +4,19 @@ One file per record, `records/<x>/<x>/<x>/<time>-<hash>.json`. A commit writes e
 its files anew, so all of them are small however many records there are. Branches that earlier
 versions of fanout began have files directly in `records`; with the first new record that directory
 becomes `records/flat`, whose files are never written again. The status is in 256 files of lines, so
-that a pass which changes one variant of ten thousand writes forty lines (design §3).
+that a pass which changes one variant of ten thousand writes forty lines (docs/concepts/records.md).
 
 Author and instant of a record come from the commit that first added its file, never from its
 content, so a record cannot be back-dated by what it claims. Instants are those of the committers'
 clocks; which of them count is decided on use (`fanout.plan.evidence.record_times`). Whatever was
-read before is not read again. (Design §2 "Who `by` is", §6 "Checks".)
+read before is not read again (docs/concepts/records.md).
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain, count
 from sys import intern
@@ -180,10 +181,7 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
     """Parse the lines of a status file by key. Raises UnreadableStateError."""
     lines: dict[str, Mapping[str, Any]] = {}
     for number, line in enumerate(data.splitlines(), start=1):
-        value = _parse_json(line, f"in line {number} ")
-        key = value.pop("key", None) if isinstance(value, dict) else None
-        if not isinstance(key, str):
-            raise UnreadableStateError(f"has no key in line {number}")
+        key, value = _parse_status_line(line, number)
         # A line in the wrong file would survive the removal of its key in the right one.
         if key in lines or shard_path(key) != path:
             raise UnreadableStateError(f"has {key!r} twice or in the wrong file (line {number})")
@@ -191,20 +189,21 @@ def parse_shard(data: bytes, path: str) -> Mapping[str, Mapping[str, Any]]:
     return lines
 
 
-def parse_status_lines(
-    lines: Iterable[bytes],
-) -> dict[bytes, tuple[str, Mapping[str, Any]]]:
+def parse_status_lines(lines: Iterable[bytes]) -> dict[bytes, tuple[str, Mapping[str, Any]]]:
     """Parse single lines of status files into key and value; unreadable ones are left out."""
     parsed: dict[bytes, tuple[str, Mapping[str, Any]]] = {}
     for line in sorted(lines):
-        try:
-            value = _parse_json(line)
-        except UnreadableStateError:
-            continue
-        key = value.pop("key", None) if isinstance(value, dict) else None
-        if isinstance(key, str):
-            parsed[line] = key, value
+        with suppress(UnreadableStateError):
+            parsed[line] = _parse_status_line(line)
     return parsed
+
+
+def _parse_status_line(line: bytes, number: int = 1) -> tuple[str, Mapping[str, Any]]:
+    value = _parse_json(line, f"in line {number} ")
+    key = value.pop("key", None) if isinstance(value, dict) else None
+    if not isinstance(key, str):
+        raise UnreadableStateError(f"has no key in line {number}")
+    return key, value
 
 
 def encode_shard(lines: Mapping[str, Mapping[str, Any]]) -> bytes:

@@ -2,7 +2,7 @@
 
 It changes with every sweep, unlike all else in the records repository, hence a branch
 of its own. Each entry is a commit on top of the previous one, so that servers which
-refuse forced pushes accept it. (Design §3.)
+refuse forced pushes accept it (docs/concepts/schedules.md).
 """
 
 from collections.abc import Mapping

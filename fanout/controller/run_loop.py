@@ -341,8 +341,7 @@ class RunLoop:
                 PassSubject(it.namespace, it.name) for it in keys if it.trigger is not Trigger.SWEEP
             }
         due_subjects = frozenset[PassSubject]().union(*(timed.subjects for timed in due))
-        # Policies with a schedule publish in their sweeps alone; all others in any pass (design
-        # §7).
+        # Policies with a schedule publish in their sweeps alone; all others in any pass.
         publishable = due_subjects | (requested - table.sweep_only)
         triggers = {key.trigger for key in keys}
         if triggers - {Trigger.FOLLOW_UP, Trigger.HOOK}:

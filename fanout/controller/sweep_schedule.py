@@ -1,9 +1,9 @@
 """Schedules of sweeps: pure, from PromotionPolicies, the sweep log and an instant.
 
-With a schedule, automation publishes only in the sweeps that it or a person starts;
-without one, whenever a gate opens. A missed sweep is made up once (design §7). With
-`jitter` a sweep starts after its scheduled instant, by a time that is spread over all
-PromotionPolicies but fixed for each sweep, so that a restart changes nothing.
+With a schedule, automation publishes only in the sweeps that it or a person starts; without one,
+whenever a gate opens. A missed sweep is made up once (docs/concepts/schedules.md). With `jitter` a
+sweep starts after its scheduled instant, by a time that is spread over all PromotionPolicies but
+fixed for each sweep, so that a restart changes nothing.
 
 The log is read at the first schedule and written after each sweep. A sweep during which
 the process is killed is due again; a completed one is not repeated.

@@ -1,10 +1,10 @@
 """Work queue of keys with due times, and the timer that adds keys at their instants.
 
-A key says where to look, never what happened: the loop reads the world and decides by that (design
-§3, level-based). Delays are by a monotonic clock, so that a system clock that is set stops nothing.
-Instants of calendars need that clock; the timer of those wraps APScheduler and decides nothing:
-instants are computed in `calendar`, because APScheduler's cron counts weekdays from Monday, joins
-the two day fields by "and", and fires twice in autumn.
+A key says where to look, never what happened: the loop reads the world and decides by that
+(docs/architecture.md). Delays are by a monotonic clock, so that a system clock that is set
+stops nothing. Instants of calendars need that clock; the timer of those wraps APScheduler and
+decides nothing: instants are computed in `calendar`, because APScheduler's cron counts weekdays
+from Monday, joins the two day fields by "and", and fires twice in autumn.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

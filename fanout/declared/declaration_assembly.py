@@ -2,7 +2,7 @@
 
 Those are checks among the objects, and of the times in PromotionPolicies and scenarios: cron lines,
 zones, windows. An object with an invalid time is unusable like after any other error, because
-without knowing when an administrator allows sweeps or publications none must happen (design §7).
+without knowing when an administrator allows sweeps or publications none must happen.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

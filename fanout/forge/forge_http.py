@@ -24,8 +24,7 @@ import httpx2
 
 from fanout.api.durations import parse_http_date, parse_retry_after
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
-from fanout.forge.call_queue import CallDeferred, CallQueue, instant_after
-from fanout.forge.governor import CircuitBreaker, Governor
+from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Governor, instant_after
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
@@ -128,7 +127,17 @@ class ForgeHttp:
             ) from None
         account = f"{access.api}\0{self._authorization}"
         self.account_digest = hashlib.sha256(account.encode()).hexdigest()
-        self._tls = _create_tls_context(access)
+        authority = access.certificate_authority or access.secret.certificate_authority
+        if not authority:
+            self._tls = httpx2.create_ssl_context()
+        else:
+            try:
+                self._tls = ssl.create_default_context(cadata=authority)
+            except (ssl.SSLError, ValueError):
+                raise InvalidInput(
+                    f"the certificate authority for {access.host} is no certificate in PEM",
+                    reason="InvalidObject",
+                ) from None
         self._lock = Lock()
         self._connection: _Connection | None = None
 
@@ -319,36 +328,26 @@ class ForgeHttp:
         data = self._parse(call, 400, content)
         words = data.get("message") if isinstance(data, dict) else None
         suffix = f": {self.quote(words)}" if isinstance(words, str) and words else ""
-        if status == 401:
-            return Denied(
-                f"{host} does not accept the token of fanout (401){suffix}",
-                reason="ForgeDenied",
-                remedy=f"renew the secret {secret}" if secret else "renew its secret",
-            )
-        if status == 403:
-            return Denied(
-                f"{host} forbids {call.resource} (403){suffix}",
-                reason="ForgeDenied",
-                remedy="grant the permission to the account of fanout, and the scope to its token",
-            )
-        if status == 404:
-            # Hosts answer so for what an account must not see: hidden, not deleted.
-            return Denied(
-                f"{host} shows the account of fanout nothing at {call.resource} (404)",
-                reason="ForgeDenied",
-                remedy="give the account access to the repository, or correct its URL",
-            )
-        if status == 423:
-            return Unavailable(
-                f"{host} has locked the repository of {call.resource} (423){suffix}",
-                reason="ForgeUnavailable",
-                remedy="unarchive the repository, or remove the Repository",
-            )
         if status >= 500:
             return self._failure(call, f"status {status}{suffix}")
-        return Unavailable(
-            f"{host} refuses {call.resource} ({status}){suffix}", reason="ForgeRefuses"
-        )
+        if status == 423:
+            problem = f"{host} has locked the repository of {call.resource} (423){suffix}"
+            remedy = "unarchive the repository, or remove the Repository"
+            return Unavailable(problem, reason="ForgeUnavailable", remedy=remedy)
+        if status == 401:
+            problem = f"{host} does not accept the token of fanout (401){suffix}"
+            remedy = f"renew the secret {secret}" if secret else "renew its secret"
+        elif status == 403:
+            problem = f"{host} forbids {call.resource} (403){suffix}"
+            remedy = "grant the permission to the account of fanout, and the scope to its token"
+        elif status == 404:
+            # Hosts answer so for what an account must not see: hidden, not deleted.
+            problem = f"{host} shows the account of fanout nothing at {call.resource} (404)"
+            remedy = "give the account access to the repository, or correct its URL"
+        else:
+            problem = f"{host} refuses {call.resource} ({status}){suffix}"
+            return Unavailable(problem, reason="ForgeRefuses")
+        return Denied(problem, reason="ForgeDenied", remedy=remedy)
 
     def _failure(
         self, call: ForgeCall, problem: str, error_type: type[HostFailure] = HostFailure
@@ -397,16 +396,3 @@ class _Connection:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
         await self.client.aclose()
-
-
-def _create_tls_context(access: HostAccess) -> ssl.SSLContext:
-    authority = access.certificate_authority or access.secret.certificate_authority
-    if not authority:
-        return httpx2.create_ssl_context()
-    try:
-        return ssl.create_default_context(cadata=authority)
-    except (ssl.SSLError, ValueError):
-        raise InvalidInput(
-            f"the certificate authority for {access.host} is no certificate in PEM",
-            reason="InvalidObject",
-        ) from None

@@ -7,7 +7,7 @@ What an account must not see, it answers with 404.
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Unavailable, Waiting
@@ -32,7 +32,7 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.pull_requests.call_estimate import CallKind
 from fanout.ports import Forge
-from fanout.values import Value, replace
+from fanout.values import replace
 
 Result = TypeVar("Result")
 
@@ -42,11 +42,6 @@ _PAGE_SIZE = 50  # the most that Gitea gives by default
 _MAX_PAGES = 200
 _LABEL_COLOR = "#1d76db"
 _TEAM_PREFIX = "team/"
-_MERGE_STYLES = {
-    MergeStyle.MERGE: "merge",
-    MergeStyle.SQUASH: "squash",
-    MergeStyle.REBASE: "rebase",
-}
 _STYLE_SETTINGS = {
     MergeStyle.MERGE: "allow_merge_commits",
     MergeStyle.SQUASH: "allow_squash_merge",
@@ -65,13 +60,6 @@ _STATUS_STATES = {
     "error": StatusState.FAILURE,
     "warning": StatusState.FAILURE,
 }
-
-
-class _Page(Value, Generic[Result]):
-    """A page of a list, and the host's time when it answered."""
-
-    values: list[Result]
-    instant: datetime | None
 
 
 class GiteaForge:
@@ -131,8 +119,8 @@ class GiteaForge:
         """Yield the closed and merged pull requests of an author, those changed last first."""
         # Unlike the call for one request, the list has the head that each was closed with.
         query = (("state", "closed"), ("sort", "recentupdate"), ("poster", author))
-        for page in self._pages((*_path(repository), "pulls"), query, _read_request):
-            yield from page.values
+        for page, _ in self._pages((*_path(repository), "pulls"), query, _read_request):
+            yield from page
 
     def search_requests(self, since: datetime) -> SearchedRequests:
         """Return the pull requests by fanout's account updated at or after an instant."""
@@ -152,9 +140,9 @@ class GiteaForge:
 
         matches: dict[RequestMatch, None] = {}
         instant: datetime | None = None
-        for page in self._pages(("repos", "issues", "search"), query, read):
-            matches |= dict.fromkeys(page.values)
-            instant = instant or page.instant
+        for page, answered in self._pages(("repos", "issues", "search"), query, read):
+            matches |= dict.fromkeys(page)
+            instant = instant or answered
         return SearchedRequests(tuple(matches), instant)
 
     def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
@@ -304,7 +292,7 @@ class GiteaForge:
             "POST",
             (*_path(repository), "pulls", str(merge.number), "merge"),
             {
-                "Do": _MERGE_STYLES[merge.style],
+                "Do": merge.style.lower(),
                 "MergeTitleField": merge.subject,
                 "MergeMessageField": merge.body,
                 "head_commit_id": merge.head_commit,
@@ -391,7 +379,7 @@ class GiteaForge:
     ) -> list[Result]:
         """Return all items of a list; `is_optional`: one that does not exist is empty."""
         pages = self._pages(path, query, read, is_optional=is_optional)
-        return [value for page in pages for value in page.values]
+        return [value for page, _ in pages for value in page]
 
     def _pages(
         self,
@@ -400,7 +388,8 @@ class GiteaForge:
         read: Callable[[AnswerObject], Result],
         *,
         is_optional: bool = False,
-    ) -> Iterator[_Page[Result]]:
+    ) -> Iterator[tuple[list[Result], datetime | None]]:
+        """Yield the items of each page, and the host's time when it answered."""
         expected = frozenset({404}) if is_optional else frozenset()
         for page in range(1, _MAX_PAGES + 1):
             paging = (("limit", str(_PAGE_SIZE)), ("page", str(page)))
@@ -409,7 +398,7 @@ class GiteaForge:
             if response.status == 404:
                 return
             values = self._parsed_list(call.resource, response, read)
-            yield _Page(values, response.instant)
+            yield values, response.instant
             if not response.has_next_page:
                 return
         raise self._malformed(call.resource, f"it has more than {_MAX_PAGES} pages")

@@ -5,7 +5,8 @@ Publish covers one revision and one publication of it by each variant. A publica
 revision uses it up only where that is not older, or where the decision was not active. It covers
 the drafts that existed when it was recorded; a rewritten draft needs a new one. One that overrides
 `after` covers all drafts of its revision. A Skip and a Retry are about one revision and stay true
-of it; a Rollback holds until another decision about the same (`rollback_pins`). (Design §2 and §6.)
+of it; a Rollback holds until another decision about the same (`rollback_pins`)
+(docs/concepts/promotion.md).
 """
 
 from collections.abc import Iterable, Sequence

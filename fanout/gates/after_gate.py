@@ -1,12 +1,12 @@
 """Gate of a stage's `after`: whether enough upstream stages have passed a revision.
 
 Each listed stage contributes one AfterStep: its verdict and its soak. The steps are aggregated by a
-required number of passed stages, so All and Any are numbers too. (Design §6, `after`.)
+required number of passed stages, so All and Any are numbers too.
 
 Control-flow stages have no targets and forward verdicts and clocks. The verdict for a revision is
 the stage's own gate. The stage is ready from the instant at which its gate opened, soak included,
 until the upstream stages that are still at the revision no longer suffice; so soaks along a path
-add up. When they suffice again, another stretch begins. (Design §6, "Soak".)
+add up. When they suffice again, another stretch begins.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -77,8 +77,7 @@ OPEN_GATE = AfterGate(Verdict.PASSED, possible=True)
 def compute_quorum(after: After) -> int:
     """Compute how many of the listed stages must have passed.
 
-    Majority is more than half; a percentage rounds up; a number above the total means all
-    (design §6).
+    Majority is more than half; a percentage rounds up; a number above the total means all.
     """
     total = len(after.stages)
     # Never above the total: a policy that lists fewer stages than it requires would never pass.

@@ -1,8 +1,8 @@
 """Index of approvals by draft tree: distinct people who may approve exactly a draft.
 
-An approval names trees; a new tree asks again, for itself only. It covers the next step
-alone: an approval older than the variant's last publication, or its removal, does not
-count for an equal tree that appears later, as after a move. (Design §2 and §6.)
+An approval names trees; a new tree asks again, for itself only. It covers the next step alone: an
+approval older than the variant's last publication, or its removal, does not count for an equal tree
+that appears later, as after a move (docs/concepts/evidence-and-approvals.md).
 
 The branch of a removal is approved as a draft is, by the tree of its head. It has no revision, and
 nor do its approvals.

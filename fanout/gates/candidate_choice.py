@@ -1,7 +1,7 @@
 """Choice of a stage's candidate: the revision that it takes next; and ages of revisions.
 
 The choice is made before anything is rendered, so it reads nothing that depends on it: not
-`DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed`. (Design §6, "Which revision".)
+`DraftFacts.current`, `VariantFacts.held` or `VariantFacts.failed` (docs/concepts/gates.md).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -94,7 +94,7 @@ def choose_candidate(
     ages: RevisionAges,
     leads: Collection[str] = (),
 ) -> CandidateChoice:
-    """Choose the candidate among the allowed revisions, in the order of the design.
+    """Choose the candidate among the allowed revisions, in this order.
 
     The current one while its draft has approvals and it can still pass; the newest that
     passes; the current one while it can still pass; the newest. `leads` are variants that a

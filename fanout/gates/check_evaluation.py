@@ -6,7 +6,7 @@ once one was given; only *failed* withdraws.
 
 Of the checks that a stage requires of a draft (`requires`), approvals and reports count for the
 draft's tree, answers of machines for its digest. One that fails makes the variant failed; one that
-is pending holds. (Design §6, "Checks".)
+is pending holds.
 """
 
 from collections.abc import Iterable, Sequence

@@ -3,7 +3,7 @@
 A check has passed while the last statement of every reporter says so, since the instant at which
 that became true and stayed true: another reporter who agrees changes nothing. Records are indexed
 once per pass by stage, check, subject and variant, so an answer costs what was reported about this
-variant and not all that was ever reported. (Design §6, "Checks".)
+variant and not all that was ever reported (docs/concepts/evidence-and-approvals.md).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """The gate evaluator, shared by list, plan, sweep, manual promotion and explain.
 
 Pure and O(N) in variants: equal facts give an equal evaluation, and applying the returned history
-and evaluating again at the same instant changes nothing. (Design §6.)
+and evaluating again at the same instant changes nothing (docs/concepts/gates.md).
 """
 
 from collections import Counter
@@ -200,9 +200,7 @@ def _build_stage(
 
 
 def _evaluate_unstaged(policy_facts: PolicyFacts, variant_facts: VariantFacts) -> VariantResult:
-    """Evaluate a variant in no stage, which is held and blocks no stage. (Design §6, "What
-    counts".)
-    """
+    """Evaluate a variant in no stage, which is held and blocks no stage."""
     stage, stage_rules = variant_facts.stage, policy_facts.stages
     if not stage:
         problem = "is in no stage"

@@ -1,8 +1,7 @@
 """Rules of a policy's stages as the evaluator reads them, and the amounts that they have.
 
 Durations are timedeltas. A percentage is a Fraction and a number an int, as `fanout.api` parses
-them. Budgets round up, tolerances round down: 29 % of 100 is 29, and 7 % of 100 is 7. (Design §6,
-"What counts".)
+them. Budgets round up, tolerances round down: 29 % of 100 is 29, and 7 % of 100 is 7.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Next changes by time: the instant before which nothing about a variant changes.
 
 None if there is none. Where a person or a machine has to act first there is none,
-whatever else ends meanwhile. (Design §6, "Order and change".)
+whatever else ends meanwhile (docs/concepts/gates.md).
 """
 
 from collections.abc import Collection, Iterable, Sequence

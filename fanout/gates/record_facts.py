@@ -5,7 +5,7 @@ record says is its spec in `fanout.api.record_objects`; beside it is what the st
 and what the evaluator would otherwise look up per variant (decision 0129).
 
 Records never change. Those dated ahead beyond the clock skew do not count yet; that nothing is
-back-dated is ensured before, where records are read. (Design §6.)
+back-dated is ensured before, where records are read.
 """
 
 from collections.abc import Iterable, Mapping

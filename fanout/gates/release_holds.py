@@ -2,16 +2,15 @@
 
 * Closed windows, by all PromotionPolicies that name the policy. Releases and publications wait for
   the window to open, those of people too. Where every closed calendar says `atClose: Finish`, a
-  rollout that has begun goes on to its end. (Design §7.)
+  rollout that has begun goes on to its end.
 * Cluster objects shared by variants of several stages, updated stage by stage. A version is taken
   downstream only when the variants in the upstream stages that read the object as well are ready
-  with it. (Design §6, "What counts".)
+  with it.
 * Automatic promotion, which leaves a draft with an open gate to a person: it is switched on by an
   administrator, never goes back to an older revision, and never publishes what a person has to
-  review first. (Design §2.)
+  review first.
 * Conditions of `propagateWhen`. All entries must be true, and all are evaluated: a false one beside
-  an error is false, and both are reported. Time is not among the variables. (Design §6,
-  "Expressions".)
+  an error is false, and both are reported. Time is not among the variables.
 * Sets: variants on one branch go together, and so do those that exchange places. Such holds keep
   variants from publication alone, and never take a release back: what one variant waits for changes
   nothing about the gates of the others.
@@ -220,8 +219,7 @@ def conflict_hold(draft: DraftFacts, decisions: Sequence[DecisionFacts]) -> Hold
     """Return the hold of a draft with undecided merge conflicts, whoever publishes it.
 
     A decision among `decisions` accepts the draft as it is if it accepts conflicts, names the
-    variant and lists the draft's tree, which shows that its author has seen the result. (Design
-    §4.)
+    variant and lists the draft's tree, which shows that its author has seen the result.
     """
     # A stage-wide decision cannot accept: nobody looks at the conflicts of a whole stage.
     if not draft.conflict_count or any(

@@ -3,7 +3,7 @@
 Removal goes level by level from the sinks: first the variants of stages that nothing
 waits for. It asks no expression, `after`, soak, check or budget; windows, suspensions
 and the automation switch bind it, and too many at once wait for a person. While it is
-in doubt whether targets are gone, nothing is removed. (Design §6.)
+in doubt whether targets are gone, nothing is removed (docs/concepts/removal.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -219,8 +219,8 @@ def closed_window_hold(
 ) -> Hold | None:
     """Return why nothing may be removed at this time, or None.
 
-    `has_unreadable_calendar`: there may be a window that could not be read. (Design §6: windows
-    bind removal.)
+    `has_unreadable_calendar`: there may be a window that could not be read
+    (docs/concepts/removal.md).
     """
     window_hold = PublicationWindows(
         tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar

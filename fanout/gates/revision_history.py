@@ -4,7 +4,7 @@ A stretch begins with the latest instant that the stage's verdict rests on, and 
 is ready with the revision after it had moved on. It ends when the stage moves on.
 
 The soak is the longest of all stretches, until evidence is withdrawn: then none counts. While it is
-shorter than the soak that a later stage requires, that stage is held. (Design §6, "Soak".)
+shorter than the soak that a later stage requires, that stage is held.
 """
 
 from datetime import datetime, timedelta

@@ -3,7 +3,7 @@
 A Rollback is in force until it is withdrawn, it expires, or a later promotion about all that it
 covers was carried out: a stage goes back as a whole, and stays there until the revision that mends
 it may go. Of two about the same variant the later one counts. A Rollback precedes the pin of the
-spec, which its author has seen. (Design §6, "Order and change".)
+spec, which its author has seen (docs/guides/rollback.md).
 """
 
 from collections.abc import Iterable

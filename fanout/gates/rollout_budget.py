@@ -2,8 +2,8 @@
 
 Variants are released one by one and counted at once, so a budget is never overdrawn and
 nothing depends on an index in a list. A variant in flight keeps its slot when a newer
-revision comes; a variant that failed at its revision may be mended without a free slot.
-(Design §6, "Rollout inside a stage".)
+revision comes; a variant that failed at its revision may be mended without a free slot
+(docs/concepts/rollouts.md).
 """
 
 from collections.abc import Mapping

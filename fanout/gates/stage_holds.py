@@ -3,8 +3,8 @@
 The holds of a stage's variants are grouped to one of each kind. A policy is Stuck if nothing is in
 flight, nothing may go, nobody suspended it, no timer runs and not everything is ready; what waits
 for a person's `promote` or for the next sweep may go. A stage is Starving if two or more of the
-revisions that it does not have were cut short in their soak, and nothing newer can pass at present.
-(Design §6, "Order and change", "Which revision".)
+revisions that it does not have were cut short in their soak, and nothing newer can pass at present
+(docs/concepts/gates.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -119,7 +119,7 @@ class StageTally:
         """Return whether the variant counts for the revision.
 
         A variant that is suspended or offline before its release, or skipped, leaves numerator
-        and denominator (design §6, "What counts").
+        and denominator (docs/concepts/gates.md).
         """
         return (not variant.away or variant.released(revision)) and not self.skipped(
             variant, revision
@@ -276,9 +276,7 @@ class StageTally:
         return None
 
     def clear_failure(self, variant: TalliedVariant, draft: DraftFacts) -> None:
-        """Clear a failure of the variant that was about other inputs than those of its draft.
-        (Design §6.)
-        """
+        """Clear a failure of the variant that was about other inputs than those of its draft."""
         publication = variant.facts.published
         if publication is None or (publication.revision, publication.digest) == (
             draft.revision,
@@ -299,8 +297,7 @@ class StageTally:
         A variant that took the revision later did not carry it. Where the stage has moved on
         meanwhile this is unknown, and all of them count.
         """
-        # A target that joined after the verdict must not withdraw it, not even by failing (design
-        # §6).
+        # A target that joined after the verdict must not withdraw it, not even by failing.
         stretch_start = history.stretch_start if history.left is None else None
         return sum(
             stretch_start is None or (publication.since or publication.at) <= stretch_start

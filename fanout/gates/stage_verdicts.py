@@ -2,7 +2,7 @@
 
 Passed when every variant that counts is ready, but for tolerated failures; failed as
 soon as more have failed; else pending. A passed verdict stays until evidence is
-withdrawn. (Design §6, "Stage verdict", "What counts".)
+withdrawn (docs/concepts/gates.md).
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 
 draft → … → published → (verification passes, and stays passed for minReady) ready, or
 failed: at progressDeadline, or at the timeout of a pending check. A failure by the clock
-alone can be reversed: a later answer for the same publication counts. (Design §6.)
+alone can be reversed: a later answer for the same publication counts (docs/concepts/rollouts.md).
 """
 
 from collections.abc import Iterable

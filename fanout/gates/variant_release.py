@@ -2,7 +2,7 @@
 
 draft → released → (`requires` pass) proposed → published → (verification passes) ready,
 or failed. A release is recorded for one digest and does not outlive the gate that
-allowed it: until the variant is published, the gate must still be open. (Design §6.)
+allowed it: until the variant is published, the gate must still be open (docs/concepts/rollouts.md).
 """
 
 from collections.abc import Iterable, Sequence

@@ -41,7 +41,7 @@ _INHERITED: Mapping[GitProtocol | None, tuple[str, ...]] = {
 
 
 def build_fixed_environment(allowed: Collection[str], home: Path) -> dict[str, str]:
-    """Build the variables that every git process has (design §9).
+    """Build the variables that every git process has.
 
     `allowed` are URL protocols. `home` is an empty directory of fanout's own, so that no ``.netrc``
     supplies a credential in place of the secret.

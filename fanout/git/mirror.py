@@ -1,4 +1,10 @@
-"""Private bare mirrors of repositories: exclusive locks, creation, cleanup, configuration."""
+"""Private bare mirrors of repositories: locks, creation, cleanup, configuration, repacking.
+
+Every change adds a pack, and each object lookup searches all packs. Drafts that were superseded
+stay in old packs. They are removed when the other packs have half as many objects as the largest
+one: so a mirror has at most one and a half times the remote's objects and one round of packs more,
+and the largest pack is written again only after it has grown by half.
+"""
 
 import fcntl
 import hashlib
@@ -13,8 +19,9 @@ from pathlib import Path
 import pygit2
 
 from fanout.errors import Unavailable
+from fanout.git.git_command import GitProgram
+from fanout.git.remote_access import RepositoryAddress
 from fanout.git.remote_workers import waiting_for_remote
-from fanout.git.repository_url import RepositoryAddress
 from fanout.values import Value
 
 _POLL_INTERVAL = 0.02
@@ -61,11 +68,9 @@ _REQUIRED_NAMES = frozenset({"HEAD", "config", "objects", "refs"})
 _LEFTOVER = re.compile(r".*\.(lock|stream)|fast_import_crash_.*|packed-refs\.new")
 _PACK_FILE = re.compile(r"(pack-.*)\.(pack|idx)")
 
-_HEAD = b"ref: refs/heads/main\n"
-
 # Who made an old commit, and when, is of no consequence, and cannot be mended without rewriting the
 # history; everything that could mislead a checkout stays an error.
-# No `+` in the mappings: a forced refspec would defeat the leases (design §5). The second name of
+# No `+` in the mappings: a forced refspec would defeat the leases. The second name of
 # the remote has no mappings, since a push gives its own (`fanout.git.push`).
 _CONFIG = """[core]
 \trepositoryformatversion = 0
@@ -231,16 +236,12 @@ def _remove_leftovers(path: Path) -> bool:
 def _configure(path: Path, address: RepositoryAddress) -> None:
     """Write the complete configuration of the mirror. Nothing of an earlier run is trusted."""
     escaped = address.url.replace("\\", "\\\\").replace('"', '\\"')
-    _write_if_changed(path, "config", _CONFIG.format(url=f'"{escaped}"').encode())
-    _write_if_changed(path, "HEAD", _HEAD)
-
-
-def _write_if_changed(mirror: Path, name: str, content: bytes) -> None:
-    target = mirror / name
-    if target.read_bytes() != content:
-        temporary = mirror / f"{name}.lock"
-        temporary.write_bytes(content)
-        temporary.replace(target)
+    config = _CONFIG.format(url=f'"{escaped}"').encode()
+    for name, content in (("config", config), ("HEAD", b"ref: refs/heads/main\n")):
+        if (path / name).read_bytes() != content:
+            temporary = path / f"{name}.lock"
+            temporary.write_bytes(content)
+            temporary.replace(path / name)
 
 
 def mirror_state(path: Path) -> tuple[int, ...]:
@@ -258,3 +259,24 @@ def mirror_state(path: Path) -> tuple[int, ...]:
         else:
             state += (status.st_ino, status.st_mtime_ns, status.st_size)
     return tuple(state)
+
+
+MAX_PACKS = 100
+_INDEX_SIZE, _INDEX_ENTRY_SIZE = 1072, 28  # bytes of an index: of itself and for each object
+
+
+def repack_if_due(git: GitProgram, mirror: Path, max_packs: int = MAX_PACKS) -> None:
+    """Join packs if there are more than `max_packs`; the caller holds the mirror's lock."""
+    indexes = (mirror / "objects" / "pack").glob("*.idx")
+    # The number of objects follows from the size of the index: no index is opened.
+    counts = [(index.stat().st_size - _INDEX_SIZE) // _INDEX_ENTRY_SIZE for index in indexes]
+    if len(counts) <= max_packs:
+        return
+    largest = max(counts)
+    # Git's own rule for --geometric=2: while the others have less than half the objects of the
+    # largest pack, that pack stays. Otherwise a geometric repack would join it too and keep
+    # unreachable objects; a full repack costs as much and drops them.
+    if (sum(counts) - largest) * 2 < largest:
+        git.run(mirror, ["repack", "-d", "-q", "--geometric=2"])
+    else:
+        git.run(mirror, ["repack", "-a", "-d", "-q"])

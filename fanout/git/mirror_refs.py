@@ -88,7 +88,7 @@ def read_refs(mirror: Path, under: str, replacement: str = "") -> dict[str, str]
     packed = mirror / "packed-refs"
     if packed.exists():
         try:
-            refs = parse_refs(_HEADER_OR_PEELED.sub("", _text(packed)))
+            refs = parse_refs(_HEADER_OR_PEELED.sub("", os.fsdecode(packed.read_bytes())))
         except ValueError as error:
             raise _damaged(packed) from error
         prefix_length = len(under)
@@ -102,7 +102,7 @@ def read_refs(mirror: Path, under: str, replacement: str = "") -> dict[str, str]
             path = Path(os.fsdecode(os.path.join(folder, file)))  # noqa: PTH118 bytes
             if path.name.endswith(".lock"):
                 continue
-            oid = _text(path).strip()
+            oid = os.fsdecode(path.read_bytes()).strip()
             if not _OID.fullmatch(oid):
                 raise _damaged(path)
             refs_by_name[replacement + path.relative_to(mirror / under).as_posix()] = oid
@@ -136,10 +136,6 @@ def write_refs(
         path = mirror / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{oid}\n", encoding="ascii")
-
-
-def _text(path: Path) -> str:
-    return os.fsdecode(path.read_bytes())
 
 
 def _damaged(path: Path) -> DamagedMirrorError:

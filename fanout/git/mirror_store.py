@@ -17,15 +17,13 @@ from fanout.api.urls import GitProtocol
 from fanout.errors import Bug, Denied, ErrorLocation, FanoutError, InvalidInput, Unavailable
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import DISK_FULL, MIRRORS_REMEDY, DamagedMirrorError, broken_remote
-from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state
+from fanout.git.mirror import Mirror, MirrorDirectory, mirror_state, repack_if_due
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import ObjectWriter
 from fanout.git.push import apply_change, check_change
-from fanout.git.remote_access import RemoteAccess, remove_stale_keys
+from fanout.git.remote_access import RemoteAccess, parse_address, remove_stale_keys
 from fanout.git.remote_listing import ListingMemo, list_remote, read_head_branch
 from fanout.git.remote_workers import RemoteTimeout, RemoteWorkers
-from fanout.git.repack import repack_if_due
-from fanout.git.repository_url import parse_address
 from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
 from fanout.plan.observation.repository_state import (
     PushedChange,

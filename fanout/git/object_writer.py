@@ -6,7 +6,7 @@ or environment: the same change yields the same ids on every machine.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from threading import Lock
@@ -67,10 +67,6 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     commits = [commit for update in change.branches for commit in update.commits]
     for commit in commits:
         trees |= set(commit.trees_by_path.values())
-    # Checked before anything is written: a missing object would otherwise surface only in the
-    # push, after the work is done.
-    _require(reader, files - change.blobs.keys())
-    _require(reader, trees - {item.tree for item in packages})
     parents = {update.parent for update in change.branches}
     parents |= {oid for commit in commits for oid in commit.more_parents}
     parents |= {draft.commit for merge in change.merges for draft in merge.drafts}
@@ -79,14 +75,13 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     parents |= {oid for commit in change.files for oid in commit.more_parents}
     parents |= {change.vendor.parent} if change.vendor else set()
     parents |= {change.expected[change.branch]} if change.merges else set()
-    _require(reader, parents - {""})
-
-
-def _require(reader: MirrorReader, needed: Iterable[str]) -> None:
-    """Raise DamagedMirrorError if one of the objects is not in the mirror."""
-    missing = sorted(oid for oid in needed if not reader.has(oid))
-    if missing:
-        raise missing_object_error(missing[0])
+    trees -= {item.tree for item in packages}
+    # Checked before anything is written: a missing object would otherwise surface only in the
+    # push, after the work is done.
+    for needed in (files - change.blobs.keys(), trees, parents - {""}):
+        missing = sorted(oid for oid in needed if not reader.has(oid))
+        if missing:
+            raise missing_object_error(missing[0])
 
 
 def check_tree(path: str, planned: str, written: str) -> None:
@@ -98,10 +93,6 @@ def check_tree(path: str, planned: str, written: str) -> None:
             f"{path or 'the root'} was written as {written or 'nothing'}, planned: {planned}",
             reason="TreeMismatch",
         )
-
-
-AddDirectory = Callable[[str, list[bytes]], bytes]
-"""Writer of a directory, given its path and rows; returns its id."""
 
 
 class PackageLayout:
@@ -141,10 +132,13 @@ class PackageLayout:
                 rows_by_directory[parent].append((raw + b"/", b"40000 %s\0" % raw, number))
             self._directories.append((path, tuple((row, number) for _, row, number in rows)))
 
-    def write(self, entries: Mapping[str, TreeEntry], add: AddDirectory) -> bytes:
+    def write(
+        self, entries: Mapping[str, TreeEntry], add: Callable[[str, list[bytes]], bytes]
+    ) -> bytes:
         """Pass each directory of a package to `add`, deepest first; return the id of the root.
 
-        `entries` are the files of the package in the order of the layout's paths.
+        `entries` are the files of the package in the order of the layout's paths. `add` writes a
+        directory, given its path and rows, and returns its id.
         """
         ids = [bytes.fromhex(oid) for _, oid in entries.values()]
         for path, row_prefixes in self._directories:

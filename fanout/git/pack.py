@@ -203,13 +203,8 @@ def _store_uncompressed(content: bytes) -> bytes:
 
 def _entry_header(kind: int, size: int) -> bytes:
     """Encode type and size of a pack entry: 4 bits of the size, then 7 bits per byte."""
-    out = bytearray([kind << 4 | size & 15])
-    size >>= 4
-    while size:
-        out[-1] |= 0x80
-        out.append(size & 0x7F)
-        size >>= 7
-    return bytes(out)
+    head = kind << 4 | size & 15
+    return bytes([head]) if size < 16 else bytes([head | 0x80]) + _encode_size(size >> 4)
 
 
 # ---- deltas: copy and insert (gitformat-pack(5)) -------------------------------------------------

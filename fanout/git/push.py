@@ -1,9 +1,9 @@
 """Apply one change to a repository: check, write objects, push, prune, clean up.
 
-A push is atomic and every ref has a lease: all refs move or none, and only from the ids
-that were listed (design §5). Wildcards and leases without ids are used because git
-takes quadratic time for refs that are named one by one. Refspecs have no `+`, because a
-forced refspec is pushed whatever its lease is.
+A push is atomic and every ref has a lease: all refs move or none, and only from the ids that were
+listed (docs/concepts/drafts-and-git.md). Wildcards and leases without ids are used because git
+takes quadratic time for refs that are named one by one. Refspecs have no `+`, because a forced
+refspec is pushed whatever its lease is.
 """
 
 import re

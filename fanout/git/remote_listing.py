@@ -19,7 +19,7 @@ from fanout.api.urls import GitProtocol
 from fanout.errors import FanoutError, InvalidInput
 from fanout.git.git_command import GitProgram
 from fanout.git.git_errors import FORMAT_REMEDY, FORMAT_UNSUPPORTED, DamagedMirrorError
-from fanout.git.mirror import mirror_state
+from fanout.git.mirror import mirror_state, repack_if_due
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     FORBIDDEN_IN_REF,
@@ -31,7 +31,6 @@ from fanout.git.mirror_refs import (
 )
 from fanout.git.remote_access import RemoteAccess
 from fanout.git.remote_workers import waiting_for_remote
-from fanout.git.repack import repack_if_due
 from fanout.plan.observation.repository_state import PushedChange, RefListing
 from fanout.telemetry.event_counters import SUCCESS, EventName
 from fanout.values import Value, replace
@@ -282,7 +281,7 @@ def list_local(url: str, peel: Callable[[str], str]) -> bytes | None:
     try:
         directory = _find_git_directory(url)
         # Before the packed ones: git packs a ref first, and removes its file afterwards.
-        loose = _read_loose(directory, b"heads") | _read_loose(directory, b"tags")
+        loose = _read_loose(directory)
         refs, peeled = _read_packed(directory)
         for ref, oid in loose.items():
             refs[ref] = oid
@@ -322,10 +321,10 @@ def _find_git_directory(url: str) -> bytes:
     return directory
 
 
-def _read_loose(directory: bytes, kind: bytes) -> dict[bytes, bytes]:
+def _read_loose(directory: bytes) -> dict[bytes, bytes]:
     """Return the ids of the refs that have a file. Raises OSError, ValueError."""
     refs: dict[bytes, bytes] = {}
-    pending = [b"refs/" + kind]
+    pending = [b"refs/heads", b"refs/tags"]
     while pending:
         folder = pending.pop()
         try:

@@ -9,9 +9,9 @@ from fanout.kube.api_connection import ApiConnection, NotServed
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import RemovalFinalizers
 from fanout.kube.installation_lease import InstallationLease
+from fanout.kube.object_sources import WatchedObjects
 from fanout.kube.pending_records import ApiPendingRecords, PendingRecordWatch
 from fanout.kube.status_writer import ApiStatusWriter
-from fanout.kube.watched_objects import WatchedObjects
 from fanout.ports import Credentials, Secrets, read_secret_keys
 from fanout.telemetry.redaction import Redactor
 

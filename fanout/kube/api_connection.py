@@ -50,30 +50,27 @@ _CONTROLLER_GROUPS = frozenset(
     | {"authorization.k8s.io", "coordination.k8s.io", "events.k8s.io"}
 )
 
-_CREDENTIALS_REMEDY = "check the credentials of the kubeconfig file"
-_BASE_REMEDY = "apply fanout's Kustomize base, which has the rights of the controller"
-_READER_REMEDY = (
-    "have an administrator bind the ClusterRole fanout-reader, and give a ClusterRole with this"
-    " right the label rbac.fanout.dev/aggregate-to-reader"
-)
-_OTHER_REMEDY = "have an administrator grant it"
-
 
 def advise_right(message: str) -> str:
     """Return the remedy for the message of a request that the API server denied."""
     if message == "Unauthorized":
-        return _CREDENTIALS_REMEDY
+        return "check the credentials of the kubeconfig file"
     if needed := _NEEDED_VERB.search(message):
         return _advise_role(_ROLES_BY_VERB.get(needed[1], "fanout-admin"))
     denied = _DENIED_REQUEST.search(message)
     if denied is None:
-        return _OTHER_REMEDY
+        return "have an administrator grant it"
     verb, resource, group = denied.groups()
     if group == GROUP and verb == "create" and resource in _ROLES_BY_RECORD:
         return _advise_role(_ROLES_BY_RECORD[resource])
     if group in _CONTROLLER_GROUPS or verb not in _READING:
-        return _BASE_REMEDY
-    return _advise_role("fanout-viewer") if group == GROUP else _READER_REMEDY
+        return "apply fanout's Kustomize base, which has the rights of the controller"
+    if group == GROUP:
+        return _advise_role("fanout-viewer")
+    return (
+        f"{_advise_role('fanout-reader')}, and give a ClusterRole with this right the label"
+        " rbac.fanout.dev/aggregate-to-reader"
+    )
 
 
 def _advise_role(role: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, format_path
@@ -33,9 +34,8 @@ from fanout.declared.required_kinds import (
 )
 from fanout.errors import Bug, Denied, ErrorLocation, Unavailable
 from fanout.kube.api_connection import LISTED_AGAIN_REMEDY, NOT_SERVED_REMEDY, NotServed
-from fanout.kube.object_listing import ListedKind, ListedObjects, without_request
+from fanout.kube.object_sources import ListedKind, ListedObjects, WatchedObjects, without_request
 from fanout.kube.resource_discovery import ServedKinds, describe_unserved_kind
-from fanout.kube.watched_objects import WatchedObjects
 from fanout.selection.cluster_objects import (
     ClusterObjectIndex,
     GroupKind,
@@ -67,15 +67,6 @@ def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[Versioned
     for group in groups:
         resource_type = served.find(group, kind.kind, kind.version)
         yield group, kind.kind, resource_type.version if resource_type else kind.version
-
-
-def list_missing(required: Iterable[RequiredKind], served: ServedKinds) -> list[VersionedKind]:
-    """Return the kinds that are not served in the named version; of one of no group with ""."""
-    missing: dict[VersionedKind, None] = {}
-    for item in required:
-        keys = [*list_versions(item, served)] or [("", item.kind, item.version)]
-        missing |= {key: None for key in keys if served.find(*key) is None}
-    return [*missing]
 
 
 def list_injected(
@@ -122,17 +113,6 @@ def find_unread_kinds(
         if not keys:
             problem = describe_unserved_kind(name, "")
             yield ("", name, ""), FieldError(path, problem, NOT_SERVED_REMEDY)
-
-
-def find_unread_injections(
-    declaration: UpstreamPolicy | PackageVariant, unread: Mapping[VersionedKind, UnreadableKind]
-) -> Iterator[tuple[VersionedKind, FieldError]]:
-    """Yield the errors of injectors that name no kind, of which packages inject `unread` kinds."""
-    if declaration.is_being_deleted:
-        return
-    for path, _ in find_open_injectors(declaration):
-        for key, reason in unread.items():
-            yield key, FieldError(path, reason.problem, reason.remedy)
 
 
 def find_unserved_version(key: VersionedKind, served: ServedKinds) -> UnreadableKind:
@@ -288,7 +268,12 @@ class ApiInventory:
         self._validated = {key: it for key, it in self._validated.items() if key in present}
         self._injected = {key: it for key, it in self._injected.items() if key in present}
         self._source.retain(reading.listed_kinds)
-        self._source.expect(list_missing((*named, *injected), served))
+        versions = (
+            version
+            for it in (*named, *injected)
+            for version in [*list_versions(it, served)] or [("", it.kind, it.version)]
+        )
+        self._source.expect([it for it in versions if served.find(*it) is None])
         self._objects = self._objects.with_objects(*split_versions(reading.objects, served))
         # Kinds that could be read in none of the versions that are named. Where one could be read,
         # only policies that name another one lack it, and they are left out.
@@ -321,8 +306,11 @@ class ApiInventory:
             if isinstance(item, (UpstreamPolicy, PackageVariant)) and key in self._injected:
                 injected = list_injected(item, self._injected[key], served)
                 kinds = {kind for it in injected for kind in list_versions(it, served)}
-                unread = {it: reading.unread_kinds[it] for it in sorted(kinds & unread_kinds)}
-                errors += find_unread_injections(item, unread)
+                # Packages inject these by injectors that name no kind.
+                injectors = () if item.is_being_deleted else find_open_injectors(item)
+                for (path, _), kind in product(injectors, sorted(kinds & unread_kinds)):
+                    reason = reading.unread_kinds[kind]
+                    errors.append((kind, FieldError(path, reason.problem, reason.remedy)))
             if errors:
                 del reading.own_objects[key]
                 named |= {kind for kind, _ in errors}

@@ -4,9 +4,9 @@ The API server keeps a deleted object until its finalizers are removed. So one i
 anything is written for the object, and removed when nothing of it is left downstream.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
 
 import structlog
 
@@ -41,18 +41,19 @@ class RemovalFinalizers:
 
     def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
         """Add the finalizer where it is missing; return the objects that have it."""
+        declarations: list[Declaration] = [*declared.policies, *declared.variants]
+        present = [it for it in declarations if not it.is_being_deleted]
         missing = [
             it
-            for it in _list_present(declared)
+            for it in present
             if FINALIZER not in it.metadata.finalizers and it.metadata.uid not in self._added
         ]
-        with ThreadPoolExecutor(CONNECTIONS) as threads:
-            outcomes = list(zip(missing, threads.map(self._add, missing), strict=True))
+        outcomes = self._change(missing, is_added=True)
         errors = {key_of(it): error for it, error in outcomes if error is not None}
         added = {it.metadata.uid for it, error in outcomes if error is None}
         # What the watch has yet to bring; a uid is never used again.
-        present = {it.metadata.uid for it in _list_present(declared)}
-        self._added = frozenset(uid for uid in (self._added & present) | added if uid)
+        uids = {it.metadata.uid for it in present}
+        self._added = frozenset(uid for uid in (self._added & uids) | added if uid)
         if not errors:
             return declared
         problem = f"the finalizer {FINALIZER} cannot be added, so nothing is written"
@@ -62,7 +63,7 @@ class RemovalFinalizers:
                 f"{problem}: {error.problem}",
                 error.remedy,
             )
-            for it in _list_present(declared)
+            for it in present
             if (error := errors.get(key_of(it))) is not None
         )
         return replace(
@@ -75,77 +76,56 @@ class RemovalFinalizers:
 
     def remove(self, declarations: Collection[Declaration]) -> None:
         """Remove the finalizer of deleted objects; the next pass repeats what failed."""
-        with ThreadPoolExecutor(CONNECTIONS) as threads:
-            for declaration, error in zip(
-                declarations, threads.map(self._remove, declarations), strict=True
-            ):
-                subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
-                if error is None:
-                    _log.info("Deletion completed", kind=declaration.kind, object=subject)
-                else:
-                    _log.warning(
-                        "Finalizer not removed",
-                        kind=declaration.kind,
-                        object=subject,
-                        problem=str(error),
-                    )
+        for declaration, error in self._change(declarations, is_added=False):
+            subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
+            if error is None:
+                _log.info("Deletion completed", kind=declaration.kind, object=subject)
+            else:
+                _log.warning(
+                    "Finalizer not removed",
+                    kind=declaration.kind,
+                    object=subject,
+                    problem=str(error),
+                )
 
-    def _add(self, declaration: Declaration) -> FanoutError | None:
-        """Add the finalizer. Return why it cannot be added; raises Unavailable."""
+    def _change(
+        self, declarations: Collection[Declaration], *, is_added: bool
+    ) -> list[tuple[Declaration, FanoutError | None]]:
+        """Add or remove the finalizer of all of them; return each with the error, if any.
 
-        def add() -> None:
-            meta = self._read_meta(declaration)
-            if meta is None or meta.get("deletionTimestamp"):
-                problem = "it was deleted meanwhile"
-                raise InvalidInput(problem, reason="NotFound", remedy=RETRY_REMEDY)
-            finalizers = meta.get("finalizers", [])
-            if FINALIZER not in finalizers:
-                self._write(declaration, meta, [*finalizers, FINALIZER])
+        Raises Unavailable if it is to be added.
+        """
 
-        try:
-            retry_conflicts(add)
-        except (Denied, InvalidInput, Conflict) as error:
-            return error
-        return None
-
-    def _remove(self, declaration: Declaration) -> FanoutError | None:
-
-        def remove() -> None:
-            meta = self._read_meta(declaration)
-            if meta is not None and FINALIZER in meta.get("finalizers", ()):
-                others = [it for it in meta["finalizers"] if it != FINALIZER]
-                self._write(declaration, meta, others)
-
-        try:
-            retry_conflicts(remove)
-        except FanoutError as error:
-            return error
-        return None
-
-    def _read_meta(self, declaration: Declaration) -> Mapping[str, Any] | None:
-        """Return the present metadata; None if the object is gone, or another one has its name."""
-        try:
-            meta: Mapping[str, Any] = self._connection.get(_path_of(declaration))["metadata"]
-        except NotServed:
+        def change(declaration: Declaration) -> FanoutError | None:
+            try:
+                retry_conflicts(partial(self._write, declaration, is_added=is_added))
+            except FanoutError as error:
+                if is_added and not isinstance(error, (Denied, InvalidInput, Conflict)):
+                    raise
+                return error
             return None
-        return meta if meta["uid"] == declaration.metadata.uid else None
 
-    def _write(
-        self, declaration: Declaration, meta: Mapping[str, Any], finalizers: Sequence[str]
-    ) -> None:
-        """Replace the finalizers. Raises Conflict if the object has changed since `meta`."""
+        with ThreadPoolExecutor(CONNECTIONS) as threads:
+            return list(zip(declarations, threads.map(change, declarations), strict=True))
+
+    def _write(self, declaration: Declaration, *, is_added: bool) -> None:
+        """Add or remove the finalizer. Raises Conflict if the object changes meanwhile."""
+        named = declaration.metadata
+        path = f"/apis/{API_VERSION}/namespaces/{named.namespace}/{declaration.PLURAL}/{named.name}"
+        try:
+            meta = self._connection.get(path)["metadata"]
+        except NotServed:
+            meta = {"uid": ""}
+        is_present = meta["uid"] == named.uid  # else it is gone, or another object has its name
+        if is_added and (not is_present or meta.get("deletionTimestamp")):
+            problem = "it was deleted meanwhile"
+            raise InvalidInput(problem, reason="NotFound", remedy=RETRY_REMEDY)
+        finalizers = meta.get("finalizers", [])
+        if not is_present or (FINALIZER in finalizers) == is_added:
+            return
+        others = [it for it in finalizers if it != FINALIZER]
         # Others add and remove theirs; an older list would undo that.
         version = meta["resourceVersion"]
-        change = {"metadata": {"resourceVersion": version, "finalizers": finalizers}}
-        self._connection.send("PATCH", _path_of(declaration), change, MERGE_TYPE)
-
-
-def _list_present(declared: DeclaredObjects) -> Iterator[Declaration]:
-    """Yield the policies and variants that nobody has deleted."""
-    yield from (it for it in declared.policies if not it.is_being_deleted)
-    yield from (it for it in declared.variants if not it.is_being_deleted)
-
-
-def _path_of(declaration: Declaration) -> str:
-    meta = declaration.metadata
-    return f"/apis/{API_VERSION}/namespaces/{meta.namespace}/{declaration.PLURAL}/{meta.name}"
+        changed = [*others, FINALIZER] if is_added else others
+        change = {"metadata": {"resourceVersion": version, "finalizers": changed}}
+        self._connection.send("PATCH", path, change, MERGE_TYPE)

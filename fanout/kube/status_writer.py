@@ -7,6 +7,7 @@ API server has: an unchanged apply costs the server as much as a changed one.
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import blake2b, sha256
 from threading import Lock
 from typing import Any, NamedTuple
@@ -217,13 +218,9 @@ class ApiStatusWriter:
         digests = self._read_digests()
         self._await_turn = await_turn
 
-        def write_one(item: WrittenObject) -> int:
-            of_kind = digests[item.name.kind]
-            if isinstance(of_kind, FanoutError):
-                raise of_kind
-            return self._write_object(item, of_kind.get((item.name.namespace, item.name.name)))
-
-        return self._run_all(objects, write_one, lambda it: it.name)
+        return self._run_all(
+            (it.name, partial(self._write_object, it, digests[it.name.kind])) for it in objects
+        )
 
     def remove(self, names: Iterable[ObjectName]) -> WriterResult:
         """Delete PackageVariants of policies."""
@@ -237,7 +234,7 @@ class ApiStatusWriter:
                 self._forget(name)
             return 1
 
-        return self._run_all(names, remove_one, lambda it: it)
+        return self._run_all((it, partial(remove_one, it)) for it in names)
 
     def record(self, events: Iterable[PolicyEvent]) -> WriterResult:
         """Create events."""
@@ -250,16 +247,11 @@ class ApiStatusWriter:
                 return 0
             return 1
 
-        return self._run_all(events, record_one, lambda it: it.subject)
+        return self._run_all((it.subject, partial(record_one, it)) for it in events)
 
-    def _run_all(
-        self,
-        items: Iterable[Any],
-        write_one: Callable[[Any], int],
-        name_of: Callable[[Any], ObjectName],
-    ) -> WriterResult:
-        """Call `write_one` with each item over all connections; it returns a number of writes."""
-        pending, lock = iter(items), Lock()
+    def _run_all(self, calls: Iterable[tuple[ObjectName, Callable[[], int]]]) -> WriterResult:
+        """Make calls over all connections, by their objects; each returns a number of writes."""
+        pending, lock = iter(calls), Lock()
         failures: dict[ObjectName, FanoutError] = {}
 
         def work() -> int:
@@ -269,11 +261,12 @@ class ApiStatusWriter:
                     item = next(pending, None)
                 if item is None:
                     return number
+                name, call = item
                 try:
                     with BARRIER:
-                        number += write_one(item)
+                        number += call()
                 except FanoutError as error:
-                    failures[name_of(item)] = error
+                    failures[name] = error
 
         with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="status") as pool:
             workers = [pool.submit(work) for _ in range(CONNECTIONS)]
@@ -281,9 +274,16 @@ class ApiStatusWriter:
         problems = [f"{it.kind} {it.namespace}/{it.name}: {failures[it]}" for it in failures]
         return WriterResult(number, frozenset(failures), problems[0] if problems else "")
 
-    def _write_object(self, item: WrittenObject, present: ObjectDigest | None) -> int:
-        """Write what differs of one object; return the number of writes."""
-        number = 0
+    def _write_object(
+        self, item: WrittenObject, digests: Mapping[tuple[str, str], ObjectDigest] | FanoutError
+    ) -> int:
+        """Write what differs of one object; return the number of writes.
+
+        `digests` are those of its kind, or why the kind cannot be listed.
+        """
+        if isinstance(digests, FanoutError):
+            raise digests
+        number, present = 0, digests.get((item.name.namespace, item.name.name))
         if item.content is not None:
             content = without_empty(item.content)
             digest = digest_value(content)

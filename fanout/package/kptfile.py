@@ -1,8 +1,8 @@
 """Kptfiles: the fields fanout writes, as edits, and validation by kpt's rules.
 
-Fields are set one by one, so comments and unmanaged fields between them stay. porch.md
-§8.1 has the format, design §4 what is written. Unknown fields are refused, as kpt does,
-so that a misspelt field is not ignored in silence.
+Fields are set one by one, so comments and unmanaged fields between them stay. Unknown
+fields are refused, as kpt does, so that a misspelt field is not ignored in silence
+(docs/reference/kpt-differences.md).
 """
 
 import re

@@ -4,8 +4,8 @@ Reading, rendering and merging count against the limits while they work: countin
 afterwards would already have loaded what is to be refused.
 
 A package's path is part of branch and tag names, so git's rules for refs hold for it (see
-git-check-ref-format), and those of design §9: no `..`, no leading dash, nothing that a file system
-or a command line could take for something else. File names must mean the same on every system: a
+git-check-ref-format), and those of fanout: no `..`, no leading dash, nothing that a file system or
+a command line could take for something else. File names must mean the same on every system: a
 clone on Windows or macOS has one file where two names differ in case or Unicode form alone, and
 Windows takes some names for devices and drops dots and spaces at their end.
 """

@@ -1,4 +1,4 @@
-"""Upstream revisions: names, order, version ranges (design §1, "upstream revision")."""
+"""Upstream revisions: names, order, version ranges (docs/concepts/packages-and-revisions.md)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -139,9 +139,9 @@ def select_allowed(
 def select_releases(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:
     """Return names and commits of all versions but prereleases (`latest`), oldest first.
 
-    The gates choose the newest that a stage may take, so a later stage can still take the
-    revision that was the latest while the stage before had it (design §6, "Which
-    revision"). Raises InvalidInput if two tags are one version.
+    The gates choose the newest that a stage may take, so a later stage can still take the revision
+    that was the latest while the stage before had it. Raises InvalidInput if two tags are one
+    version.
     """
     stable = [version for version in _sorted_versions(tags, package) if not version[0].prerelease]
     return _require_unique(package, stable)

@@ -2,7 +2,7 @@
 
 The kinds of actions are a closed list; each action has a sentence for people. A saved
 plan holds actions, digests and expected ref ids, but no content and no time, so the
-same observation gives the same plan byte for byte (design §3).
+same observation gives the same plan byte for byte (docs/concepts/sweeps-and-plans.md).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Statements of fanout's commits about packages: one grammar for all branches (design §5).
+"""Statements of fanout's commits about packages: one grammar for all branches.
 
 A branch of fanout has a set of packages that it writes or removes. Each of its commits states, in
 the last paragraph of its message, which set it is of and what it does to which packages. The lines
@@ -7,7 +7,7 @@ branch is read back from these lines alone, and their order means nothing.
 
 A commit of the vendor branch that moves a rendering from `drafts/` to `published/` repeats what the
 draft's commit says of the package, with the tag of the publication and its commit on the target
-branch (design-forges, "Git"). History, lost records and path ownership are read from these
+branch. History, lost records and path ownership are read from these
 statements where a squash, a rebase or a missing tag left no trailers on the branch. The vendor
 commit that follows when a variant leaves a path names the newest publication there, so that its
 number is not used again when something comes back to the path without its tag.

@@ -2,7 +2,7 @@
 
 A variant is identified by policy and target, so a changed path is a move. The draft at
 the new place holds the published package with its edits; the old place stays until the
-new one is ready (design §1 and §6, "Order and change").
+new one is ready (docs/concepts/life-cycle.md).
 """
 
 from collections.abc import Mapping

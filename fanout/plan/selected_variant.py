@@ -123,7 +123,7 @@ class SelectedVariant(Value):
 
     @property
     def wants_draft(self) -> bool:
-        """Return whether a draft must be rendered; decided by digests and ids (design §5)."""
+        """Return whether a draft must be rendered; decided by digests and ids."""
         return not self.spec.suspended and self.is_outdated
 
     @property

@@ -86,7 +86,7 @@ def _unrecorded_publication(
     """Return a publication that Git shows and that is not on record yet.
 
     It occurs when a pass ended between its push and its record, and when a draft was merged
-    by hand. Its clocks start now, so nothing can be back-dated (design §6, "Checks").
+    by hand. Its clocks start now, so nothing can be back-dated.
     """
     tree, grant = variant.path_state.tree, variant.status_line.grant
     draft, now = variant.draft, context.now

@@ -1,1 +1,1 @@
-"""Reconciliation pass in a fixed order: observe, evaluate, plan, execute (design §3)."""
+"""Reconciliation pass in a fixed order: observe, evaluate, plan, execute (docs/architecture.md)."""

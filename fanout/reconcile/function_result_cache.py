@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from fanout.kubernetes_schemas.schema_files import read_schemas
+from fanout.kubernetes_schemas import read_schemas
 from fanout.pending_inputs import Responses, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.ports import FunctionRunner

@@ -347,7 +347,7 @@ class PolicyEvaluator(Value, kw_only=True):
     def _draft_next_candidates(self, decided: DecidedPolicy) -> DecidedPolicy:
         """Render drafts of candidates that become due once this pass has published.
 
-        Drafts are up to date after one pass (design §3).
+        Drafts are up to date after one pass.
         """
         decision = decided.decision
         # Most passes end here, so the facts after publication are computed only when needed.

@@ -1,7 +1,7 @@
 """Reconciliation pass in its fixed order: resolve, read records, list, evaluate, plan.
 
 Data flows down and never up: each step is a function of the results of the steps before
-it. Between steps stand the queries to the outside: evaluate, list, read (design §3).
+it. Between steps stand the queries to the outside: evaluate, list, read (docs/architecture.md).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Dependencies of hand-written variants (`dependsOn`): order and readiness.
 
 A pass evaluates dependencies before their dependents, also when it covers only the
-dependents, so candidate and readiness of a dependency are available (design §2).
+dependents, so candidate and readiness of a dependency are available.
 """
 
 from collections.abc import Mapping, Sequence

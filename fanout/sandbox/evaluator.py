@@ -1,10 +1,10 @@
 """Evaluation of untrusted expressions and templates in limited worker processes.
 
-Policies may be written by many (design §9), and neither celpy nor Jinja bounds what a text costs:
-328 characters of CEL took 5 GiB. So they run in workers with limits of memory, processor time and
-wall time. The parent learns the free variables of a text, sends only these, each distinct part of a
-row once, and keeps the answers by the values read. Expressions whose shape bounds their cost are
-computed in process, from the AST that a worker serialized (design §9, §12).
+Policies may be written by many (docs/concepts/security.md), and neither celpy nor Jinja bounds what
+a text costs: 328 characters of CEL took 5 GiB. So they run in workers with limits of memory,
+processor time and wall time. The parent learns the free variables of a text, sends only these, each
+distinct part of a row once, and keeps the answers by the values read. Expressions whose shape
+bounds their cost are computed in process, from the AST that a worker serialized.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

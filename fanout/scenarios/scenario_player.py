@@ -1,7 +1,7 @@
 """Player of scenarios: passes over the stated past, then from instant to instant; and their views.
 
 A pass is made whenever something is stated to happen and whenever the gate engine says that
-something can change, as in a running sweep (design §6; §3, "Level-based"). Played passes are also
+something can change, as in a running sweep. Played passes are also
 the data that `fanout test --show` prints.
 """
 

@@ -1,4 +1,4 @@
-"""Collisions of variants that name one downstream path, or a path inside another's (design §2).
+"""Collisions of variants that name one downstream path, or a path inside another's.
 
 Paths that differ in case or Unicode form alone are one path: in a clone on Windows or
 macOS, and in branch names on a server with such a file system, they are the same.

@@ -59,7 +59,7 @@ def install_of(draft: str) -> str:
 
 
 def vendor_ref(install: str) -> str:
-    """Return the ref of the branch with the pristine renderings. (Design §4, "The base".)"""
+    """Return the ref of the branch with the pristine renderings."""
     return f"refs/heads/fanout/{install}/rendered"
 
 

@@ -171,7 +171,7 @@ def usable_repositories(
     return usable
 
 
-# Fields that `propagateWhen` may read, by variable (design §6, "Expressions"); empty: all.
+# Fields that `propagateWhen` may read, by variable (docs/concepts/rollouts.md); empty: all.
 VARIABLES: Mapping[str, frozenset[str]] = {
     "stage": frozenset({"total", "updated", "ready", "inFlight", "failed"}),
     "target": frozenset(),

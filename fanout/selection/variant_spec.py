@@ -1,4 +1,4 @@
-"""Specification of variants, their failures and expressions (design §2)."""
+"""Specification of variants, their failures and expressions."""
 
 import hashlib
 import re
@@ -137,7 +137,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 def build_variant_name(namespace: str, policy: str, target: str, readable: str) -> str:
-    """Build `<policy>-<target, cut>-<10 hex>`; injective but for SHA-256. (Design §3.)
+    """Build `<policy>-<target, cut>-<10 hex>`; injective but for SHA-256.
 
     `target` is the target's key, which alone makes the name unique; `readable` is for people.
     """

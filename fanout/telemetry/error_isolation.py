@@ -1,4 +1,4 @@
-"""Isolation of internal errors: failures do not affect other objects (design §3).
+"""Isolation of internal errors: failures do not affect other objects.
 
 An exception that fanout did not expect is a bug of its own. Raised while one file, policy, target,
 variant or repository is processed, it is the result of that one: `BARRIER` turns it into a `Bug`

@@ -1,4 +1,4 @@
-"""Logging without secrets, and redaction in logs, messages and output (design §9).
+"""Logging without secrets, and redaction in logs, messages and output.
 
 Log lines have a constant message and fields. Loggers of libraries use the same
 processors, so that redaction sees every line, including tracebacks.

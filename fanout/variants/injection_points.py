@@ -1,4 +1,4 @@
-"""Injection points, and the cluster objects whose content they get (porch.md §2.1)."""
+"""Injection points, and the cluster objects whose content they get (docs/concepts/injection.md)."""
 
 from collections.abc import Container, Iterable
 
@@ -122,7 +122,7 @@ def find_injection(
             or injector.kind not in (None, point.kind)
         ):
             continue
-        # Only objects in the variant's own namespace, as in Porch (porch.md §2.1).
+        # Only objects in the variant's own namespace, as in Porch (docs/concepts/injection.md).
         source = objects.get(
             point.group, point.kind, spec.namespace, injector.name, injector.version or ""
         )

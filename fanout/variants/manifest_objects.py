@@ -1,4 +1,4 @@
-"""Objects of a manifest: its documents, and the items of a List (design §4).
+"""Objects of a manifest: its documents, and the items of a List (docs/concepts/functions.md).
 
 An item lies in its List's document and has no lines of its own, but can be read, changed and
 reported like a document. Objects that occur twice in a package are reported here too.

@@ -1,4 +1,4 @@
-"""Package context: the ConfigMap that tells a package its own name (porch.md §1.4)."""
+"""Package context: the ConfigMap that tells a package its own name (docs/concepts/variants.md)."""
 
 from collections.abc import Iterator
 

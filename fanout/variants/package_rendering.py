@@ -87,10 +87,10 @@ def render_variant(
 ) -> RenderedPackage:
     """Return the variant's files for this revision; equal arguments give equal bytes.
 
-    A required injection point without a source does not stop the rendering: it holds the draft
-    (design §4). Raises InvalidInput, with file and line, for a function or configuration that
-    cannot be run, for an object without the shape that a change needs, and for errors reported by
-    functions. Raises InputPending while a required input is missing.
+    A required injection point without a source does not stop the rendering: it holds the draft.
+    Raises InvalidInput, with file and line, for a function or configuration that cannot be run, for
+    an object without the shape that a change needs, and for errors reported by functions. Raises
+    InputPending while a required input is missing.
     """
     shape, parameters = split_parameters(spec, inputs)
     template = prepared.template_cache.get(shape, _UNSEEN_SHAPE)

@@ -4,7 +4,7 @@ Functions that look at one object at a time run once per pipeline, and the resul
 shared by all variants; the objects in which targets differ are run for each variant.
 
 Functions that copy values between objects, rename what other objects refer to, add
-objects, or are configured by a file that an earlier function changes (porch.md §8.2)
+objects, or are configured by a file that an earlier function changes (docs/concepts/functions.md)
 need all objects. A pipeline with such a function runs as a whole, once per target.
 """
 
@@ -91,7 +91,7 @@ def shared_run(
 def is_visible(
     prepared: PreparedPackage, step: FunctionStep, place: ObjectPlace, overlay: Overlay
 ) -> bool:
-    """Return whether the function of the step gets this object (porch.md §8.2)."""
+    """Return whether the function of the step gets this object."""
     return (
         place[0].startswith(step.directory_prefix)
         and (step.function.includes_local or place not in prepared.local_config)

@@ -3,7 +3,7 @@
 The order is kpt's: pipelines of subpackages before the pipeline of the enclosing package, each for
 the files below its directory, and mutators before validators. In the package's own sections the
 policy's functions come first. A function that cannot be run is an error that names it; it is never
-skipped (design §4). `selectors` and `exclude` limit a function to some objects.
+skipped (docs/concepts/functions.md). `selectors` and `exclude` limit a function to some objects.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence

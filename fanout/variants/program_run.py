@@ -1,4 +1,4 @@
-"""Run of an external KRM function: ResourceList in, ResourceList out (porch.md §8.3).
+"""Run of an external KRM function: ResourceList in, ResourceList out (docs/concepts/functions.md).
 
 Objects are matched by the file and the index that they were sent with. Only differing
 values are set, so that everything else keeps its bytes. An object that is not

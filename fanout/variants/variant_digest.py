@@ -27,10 +27,10 @@ def resolve_inputs(
 ) -> RenderInputs:
     """Choose the source of every injection point and digest all inputs of the rendering.
 
-    `previous` are the inputs of the same prepared package and spec; they are returned
-    again if the objects are unchanged. A point without a source has a `problem` and is
-    not an error. Equal digests mean equal renderings (design §4); policy, stage, target,
-    priority, suspension and being offline are not part of the digest.
+    `previous` are the inputs of the same prepared package and spec; they are returned again if the
+    objects are unchanged. A point without a source has a `problem` and is not an error. Equal
+    digests mean equal renderings (docs/concepts/variants.md); policy, stage, target, priority,
+    suspension and being offline are not part of the digest.
     """
     points, keys = prepared.points, prepared.injectable_keys
     before = previous.injections if previous is not None else [None] * len(points)

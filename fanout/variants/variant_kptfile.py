@@ -1,7 +1,7 @@
 """Kptfile of a variant: upstream's plus origin, pipeline, gates and conditions.
 
 `upstream` and `upstreamLock` are written so that `kpt pkg update` works on the
-result. Functions, readiness gates and conditions follow Porch (porch.md §1.5, §2.1),
+result. Functions, readiness gates and conditions follow Porch (docs/concepts/variants.md),
 except that entries which fanout did not add keep their order.
 """
 

@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fanout.cluster.declaration_merge import MergedObjects, merge_declared
-from fanout.cluster.file_cluster import FileCluster
+from fanout.cluster.file_cluster import FileCluster, MergedObjects, merge_declared
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.cluster.manifest_documents import discover_manifests
+from fanout.cluster.manifest_documents import ManifestDiscovery
 from fanout.cluster.record_files import (
     UnreadableStateError,
     check_record,
@@ -35,7 +34,7 @@ def test_a_directory_that_cannot_be_listed(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("os.scandir", refuse)
-    [finding] = discover_manifests([tmp_path]).findings
+    [finding] = ManifestDiscovery([tmp_path]).findings
     monkeypatch.undo()
     assert (finding.problem, finding.remedy) == (
         "cannot be listed: Permission denied",
@@ -45,7 +44,7 @@ def test_a_directory_that_cannot_be_listed(tmp_path, monkeypatch):
 
 def test_a_file_that_cannot_be_read(tmp_path):
     (tmp_path / "a.yaml").symlink_to(tmp_path / "gone.yaml")
-    [finding] = discover_manifests([tmp_path]).findings
+    [finding] = ManifestDiscovery([tmp_path]).findings
     assert (finding.problem, finding.remedy) == (
         "cannot be read: No such file or directory",
         "remove it, or make it readable",

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fanout.cluster.declaration_merge import merge_objects
+from fanout.cluster.file_cluster import merge_objects
 from fanout.cluster.manifest_documents import read_content
 from fanout.declared.declared_objects import ObjectKey
 from fanout.selection.cluster_objects import ClusterObjectIndex

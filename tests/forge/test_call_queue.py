@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fanout.forge.call_queue import CallDeferred, CallQueue
-from fanout.forge.governor import Governor
+from fanout.forge.governor import CallDeferred, CallQueue, Governor
 from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
 
 READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION

@@ -245,7 +245,7 @@ QUESTIONS = (
     Question(
         30, "kubefleet-dev/kubefleet#521",
         "Are there windows for each member?",
-        why_not="Windows are an administrator's and bind policies (design §7): members of several"
+        why_not="Windows are an administrator's and bind policies: members of several"
         " windows are targets of several policies.",
     ),
     Question(

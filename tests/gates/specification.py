@@ -1,7 +1,8 @@
-"""Design §6 once more, as set arithmetic over a stated world: the second judge of the gates.
+"""The rules of the gates as set arithmetic over a stated world: their second judge.
 
-Written from the design's sentences and not from the evaluator, of which it shares nothing but the
-words Verdict, Require and Override. Instants are minutes.
+Written from the sentences of docs/concepts/gates.md and docs/concepts/rollouts.md and not from the
+evaluator, of which it shares nothing but the words Verdict, Require and Override. Instants are
+minutes.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from fanout.api.gate_vocabulary import OverridableGate, Require, Verdict
 
 PASSED, FAILED, PENDING = Verdict.PASSED, Verdict.FAILED, Verdict.PENDING
 
-# ---- rules: each a sentence of the design -------------------------------------------------------
+# ---- rules: each a sentence of the rules --------------------------------------------------------
 
 
 def stage_verdict(
@@ -345,7 +346,7 @@ class World:
 
 @dataclass(frozen=True)
 class Expected:
-    """Verdict of the design about the stage and its variant."""
+    """Verdict of the rules about the stage and its variant."""
 
     candidate: str
     gate: Verdict
@@ -358,7 +359,7 @@ class Expected:
 
 
 def judge(world: World) -> Expected:
-    """The answer of the design."""
+    """The answer of the rules."""
     lifts = world.lifts
     told = [it.told(next_one=world.newer) for it in world.stages]
     if world.newer and not can_pass(world.require, told, SOAK, lifts):

@@ -1,4 +1,4 @@
-"""Which revision a stage takes next: the four lines of the design, in their order."""
+"""Which revision a stage takes next: four rules in their order."""
 
 from operator import itemgetter
 

@@ -1,4 +1,4 @@
-"""Evidence to verdict: every rule of "Checks" in the design is a row."""
+"""Evidence to verdict: every rule of docs/concepts/checks.md is a row."""
 
 from operator import itemgetter
 

@@ -1,4 +1,4 @@
-"""Drafts in which upstream and local changed the same: who may let them go (design §4)."""
+"""Drafts in which upstream and local changed the same: who may let them go."""
 
 from operator import itemgetter
 

@@ -16,8 +16,7 @@ from fanout.api.urls import GitProtocol
 from fanout.cluster.records_repository import RECORDS_ACCESS_REMEDY, RecordsRepository
 from fanout.errors import Denied, InvalidInput, Unavailable
 from fanout.git.git_command import build_fixed_environment, select_inherited
-from fanout.git.remote_access import RemoteAccess, provide_credentials, write_askpass
-from fanout.git.repository_url import parse_address
+from fanout.git.remote_access import RemoteAccess, parse_address, provide_credentials, write_askpass
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
 from fanout.ports import Credentials
 from fanout.telemetry.metrics import Counters

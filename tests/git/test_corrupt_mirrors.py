@@ -11,8 +11,7 @@ import pytest
 from diagonal import choose
 
 from fanout.errors import Unavailable
-from fanout.git.remote_access import RemoteAccess, provide_credentials
-from fanout.git.repository_url import parse_address
+from fanout.git.remote_access import RemoteAccess, parse_address, provide_credentials
 from fanout.ports import Credentials
 
 # What git itself may leave in a repository, and fanout does not write.
@@ -120,7 +119,7 @@ def test_keys_of_a_killed_process_go_and_those_in_use_stay(make_store, tmp_path)
     script = f"""
         import os, signal
         from pathlib import Path
-        from fanout.git.repository_url import parse_address
+        from fanout.git.remote_access import parse_address
         from fanout.git.remote_access import RemoteAccess, provide_credentials
         from fanout.ports import Credentials
         key = Credentials(private_key="-----BEGIN KEY")

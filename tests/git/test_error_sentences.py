@@ -11,7 +11,7 @@ from fanout.git.mirror import create_bare, file_lock
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import check_ref
 from fanout.git.object_writer import encode_message, encode_signature
-from fanout.git.repository_url import parse_address
+from fanout.git.remote_access import parse_address
 from fanout.git.tree_editor import check_path, path_blocked
 from fanout.plan.observation.repository_state import CommitIdentity
 

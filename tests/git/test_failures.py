@@ -4,8 +4,7 @@ import pytest
 
 from fanout.errors import Conflict, Denied, InvalidInput, Unavailable
 from fanout.git.git_errors import DamagedMirrorError, translate_failure
-from fanout.git.remote_access import RemoteAccess
-from fanout.git.repository_url import parse_address
+from fanout.git.remote_access import RemoteAccess, parse_address
 from fanout.ports import Credentials
 
 PASSWORD = "s3cret/with+signs%25"

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from fanout.git.repack import repack_if_due
+from fanout.git.mirror import repack_if_due
 
 
 def mirror_of(downstream):

@@ -113,13 +113,13 @@ def record_server(admission_server: KubeServer) -> Iterator[KubeServer]:
     """
     from kube.record_fleet import WRITER, await_age, granted
 
-    from fanout.kube import admission_check
+    from fanout.kube import pending_records
 
     with (
         granted(admission_server, WRITER, "create", "decisions.fanout.dev"),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
+        patch.setattr(pending_records, "IN_FORCE_AFTER", timedelta(seconds=1))
         await_age(admission_server)
         yield admission_server
 

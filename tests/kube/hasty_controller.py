@@ -7,10 +7,10 @@ test: admission policies are in force after a second, and policies are installed
 from datetime import timedelta
 
 from fanout.cli.main import run
-from fanout.kube import admission_check
+from fanout.kube import pending_records
 from fanout.reconcile.removal import orphaned_variants
 
-admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
+pending_records.IN_FORCE_AFTER = timedelta(seconds=1)
 orphaned_variants.INSTALLATION_TIME = timedelta(seconds=2)
 
 if __name__ == "__main__":

@@ -17,9 +17,8 @@ from fanout.api.admission_policies import build_admission_policies
 from fanout.cli.startup import Program
 from fanout.controller.cluster_operation import PolicyErrorMemo
 from fanout.errors import FanoutError
-from fanout.kube import admission_check
 from fanout.kube.api_connection import ApiConnection, open_connection
-from fanout.kube.pending_records import ApiPendingRecords
+from fanout.kube.pending_records import AdmissionCheck, ApiPendingRecords
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult, RecordIntake
@@ -214,7 +213,7 @@ def await_age(server: KubeServer) -> None:
     That is a minute, unless IN_FORCE_AFTER is replaced.
     """
     with connected(server) as connection:
-        since = admission_check.AdmissionCheck(connection).read().since
+        since = AdmissionCheck(connection).read().since
     assert since is not None
     wait_until(lambda: datetime.now(UTC) >= since, "the policies are too young")
 

@@ -20,7 +20,7 @@ from fanout.controller.status_thread import StatusThread
 from fanout.errors import FanoutError
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.object_listing import ListedObjects
+from fanout.kube.object_sources import ListedObjects
 from fanout.kube.status_writer import ApiStatusWriter
 from fanout.plan.written_objects import WrittenObject
 from fanout.ports import WriterResult

@@ -51,8 +51,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: alice}]
 HASTY_ADMISSION = """\
 from datetime import timedelta
 from fanout.cli.main import run
-from fanout.kube import admission_check
-admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
+from fanout.kube import pending_records
+pending_records.IN_FORCE_AFTER = timedelta(seconds=1)
 run()
 """
 

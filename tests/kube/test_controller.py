@@ -30,7 +30,7 @@ from kube_server import KubeServer
 from run_process import PATIENCE, Running, run_processes
 
 from fanout.git.mirror import create_bare
-from fanout.kube import admission_check
+from fanout.kube import pending_records
 from fanout.kube.api_connection import CONNECTIONS, MERGE_TYPE, open_connection
 
 pytestmark = pytest.mark.kube
@@ -370,7 +370,7 @@ def test_a_restriction_binds_what_begins_after_it_was_acknowledged(
     if isinstance(restriction, Revocation):
         ask_for_approvals(twin)
     if type(restriction) is not Freeze:
-        monkeypatch.setattr(admission_check, "IN_FORCE_AFTER", timedelta(seconds=1))
+        monkeypatch.setattr(pending_records, "IN_FORCE_AFTER", timedelta(seconds=1))
         # With them nobody but the service account of a controller writes variants of policies.
         request.addfinalizer(partial(remove_admission, twin.server))
         install_admission(twin.server)

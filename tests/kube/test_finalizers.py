@@ -16,7 +16,7 @@ from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import FINALIZER, RemovalFinalizers
-from fanout.kube.object_listing import ListedObjects
+from fanout.kube.object_sources import ListedObjects
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassReport

@@ -22,9 +22,9 @@ LEASES = "coordination.k8s.io/v1"
 HASTY = """\
 from datetime import timedelta
 from fanout.cli.main import run
-from fanout.kube import admission_check, installation_lease
+from fanout.kube import pending_records, installation_lease
 from fanout.controller import status_thread
-admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
+pending_records.IN_FORCE_AFTER = timedelta(seconds=1)
 installation_lease.LEASE_TIME = timedelta(seconds=5)
 installation_lease.RENEWAL_PAUSE = 0.5
 status_thread.RETRY_PAUSE = 0.5

@@ -6,7 +6,7 @@ from typing import Any
 from fanout.api.object_meta import GROUP
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.object_listing import ListedKind
+from fanout.kube.object_sources import ListedKind
 from fanout.kube.resource_discovery import ResourceType, ServedKinds
 from fanout.selection.cluster_objects import ObjectsByName, VersionedKind
 from fanout.selection.target_selection import TargetInventory, select_targets

@@ -13,11 +13,11 @@ from kube.twin import open_twin
 from kube_server import KubeServer
 
 from fanout.errors import Denied
-from fanout.kube import api_connection, object_watch, watched_objects
+from fanout.kube import api_connection, object_sources, object_watch
 from fanout.kube.api_connection import ApiConnection, WatchExpired, open_connection
 from fanout.kube.api_inventory import ApiInventory
+from fanout.kube.object_sources import WatchedObjects
 from fanout.kube.object_watch import ObjectWatch
-from fanout.kube.watched_objects import WatchedObjects
 
 pytestmark = pytest.mark.kube
 
@@ -212,7 +212,7 @@ class Hiding(ApiConnection):
 def test_a_built_in_kind_that_is_served_later_is_read_without_a_restart(
     server: KubeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(watched_objects, "DISCOVERY_PAUSE", 0.1)
+    monkeypatch.setattr(object_sources, "DISCOVERY_PAUSE", 0.1)
     with open_twin(server, tmp_path) as twin:
         selector = ("infra.example.com/v1, kind: Cluster", "apps/v1, kind: Deployment")
         twin.fleet.policy("late", selector)

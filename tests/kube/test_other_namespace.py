@@ -14,8 +14,8 @@ from pages import parts, run_line, write
 
 from fanout.errors import Denied, InvalidInput
 from fanout.kube import api_connection
-from fanout.kube.admission_check import AdmissionCheck
 from fanout.kube.api_connection import ApiConnection, open_pod_connection, read_own_user
+from fanout.kube.pending_records import AdmissionCheck
 
 pytestmark = pytest.mark.kube
 

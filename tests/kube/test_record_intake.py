@@ -32,8 +32,7 @@ from kube.record_fleet import (
 from kube_server import KubeError, KubeServer
 
 from fanout.api.admission_policies import build_admission_policies
-from fanout.kube.admission_check import AdmissionCheck
-from fanout.kube.pending_records import ApiPendingRecords
+from fanout.kube.pending_records import AdmissionCheck, ApiPendingRecords
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.records.record_intake import IntakeResult
 
@@ -210,7 +209,7 @@ def test_refused_objects_stay_and_are_listed_by_the_command_of_the_page(company:
 CRASHING = """\
 import os, sys
 from datetime import datetime
-from fanout.kube.admission_check import AdmissionCheck
+from fanout.kube.pending_records import AdmissionCheck
 from fanout.kube.pending_records import ApiPendingRecords
 
 sys.path[:0] = TESTS
@@ -232,12 +231,12 @@ from kube_server import CONTROLLER
 from kube.record_fleet import open_intake
 from fanout.cli.settings import Settings
 from fanout.cli.startup import open_program
-from fanout.kube import admission_check
+from fanout.kube import pending_records
 from fanout.kube.api_connection import open_connection
 from datetime import timedelta
 from pathlib import Path
 
-admission_check.IN_FORCE_AFTER = timedelta(seconds=1)
+pending_records.IN_FORCE_AFTER = timedelta(seconds=1)
 root, kubeconfig, now = sys.argv[1:]
 now = datetime.fromisoformat(now)
 settings = Settings(

@@ -15,10 +15,9 @@ from kube.record_fleet import wait_until
 from fanout.errors import FanoutError, Unavailable
 from fanout.kube import object_watch
 from fanout.kube.api_connection import ApiConnection
-from fanout.kube.object_listing import ListedKind
+from fanout.kube.object_sources import ListedKind, WatchedObjects
 from fanout.kube.object_watch import FIRST_PAUSE, MAX_PAUSE, MIN_WATCH, ObjectWatch
 from fanout.kube.resource_discovery import ResourceType
-from fanout.kube.watched_objects import WatchedObjects
 
 CUT = Unavailable("a load balancer closed the connection")
 

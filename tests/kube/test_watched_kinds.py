@@ -8,12 +8,11 @@ from typing import Any, cast
 import pytest
 
 from fanout.errors import Unavailable
-from fanout.kube import watched_objects
+from fanout.kube import object_sources
 from fanout.kube.api_connection import JSON_TYPE, ApiConnection
-from fanout.kube.object_listing import ListedKind
+from fanout.kube.object_sources import ListedKind, WatchedObjects
 from fanout.kube.object_watch import ObjectWatch, read_name
 from fanout.kube.resource_discovery import DEFINITION_TYPE, ResourceType
-from fanout.kube.watched_objects import WatchedObjects
 
 METRICS = ("metrics.k8s.io", "PodMetrics", "v1beta1")
 DEPLOYMENT = ("apps", "Deployment", "v1")
@@ -82,7 +81,7 @@ def test_a_list_with_another_type_of_a_value_is_a_change(before: object, after: 
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Return the present reading of the monotonic clock, as the only item."""
     reading = [1000.0]
-    monkeypatch.setattr(watched_objects, "monotonic", lambda: reading[0])
+    monkeypatch.setattr(object_sources, "monotonic", lambda: reading[0])
     return reading
 
 
@@ -186,7 +185,7 @@ class Hanging(PlayedConnection):
 def test_a_kind_that_the_server_does_not_list_in_time_is_there_when_it_does(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    monkeypatch.setattr(watched_objects, "LIST_SECONDS", 0.05)
+    monkeypatch.setattr(object_sources, "LIST_SECONDS", 0.05)
     connection, is_changed = Hanging(), Event()
     source = WatchedObjects(open_played(connection), is_changed.set)
     for _ in range(2):

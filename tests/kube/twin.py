@@ -16,7 +16,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.git.mirror import create_bare
 from fanout.kube.api_connection import open_connection
 from fanout.kube.api_inventory import ApiInventory
-from fanout.kube.object_listing import ListedObjects
+from fanout.kube.object_sources import ListedObjects
 
 CLUSTERS = """\
 apiVersion: apiextensions.k8s.io/v1

@@ -1,4 +1,4 @@
-"""What a Kptfile may say (porch.md §8.1)."""
+"""What a Kptfile may say."""
 
 import pytest
 

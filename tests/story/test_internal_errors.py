@@ -138,7 +138,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("reading a file", "cluster.file_cluster:read_content", texts("{name: bad}"), ALL),
     (
         "putting files together",
-        "cluster.declaration_merge:_find_duplicate_objects",
+        "cluster.file_cluster:_find_duplicate_objects",
         texts("policy-bad"),
         ALL,
     ),

@@ -38,7 +38,7 @@ def check_stage_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield errors for fields without effect in the stages of an UpstreamPolicy.
 
     An author who writes `step` without `Linear`, or `controlFlow` beside checks, expects
-    something that would not happen (design §6, "Rollout inside a stage", "What counts").
+    something that would not happen (docs/concepts/rollouts.md).
     """
     control_flow_stages: set[str] = set()
     for path, stage_data in find_fields(data, "spec.stages[*]"):
@@ -205,7 +205,7 @@ def _check_one_check(path: FieldPath, check: Mapping[str, Any]) -> Iterator[Fiel
     for check_type in PROBED_CHECK_TYPES:
         if check_type not in check:
             continue
-        # The result may be about an earlier state (design §6, "Checks").
+        # The result may be about an earlier state (docs/concepts/checks.md).
         if _is_absent_duration(check.get("freshFor")):
             problem = f"check type {check_type} needs freshFor: results are momentary"
             remedy = "set how long a result is valid, like 10m"

@@ -34,7 +34,7 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
             yield FieldError((*path, "verification"), problem, remedy, "warning")
         for number, check in enumerate(stage.requires):
             approval = check.approval
-            # It means absent (design §6), and not "expires at once".
+            # It means absent, and not "expires at once".
             if approval and approval.expires is None and "expires" in approval.model_fields_set:
                 expiry_path = (*path, "requires", number, "approval", "expires")
                 problem = "0 means no limit: approvals never expire"
@@ -45,7 +45,7 @@ def warn_doubtful_settings(policy: UpstreamPolicy) -> Iterator[FieldError]:
                 problem = "without by, a status of anyone who can push counts"
                 remedy = "list the accepted creators, like [ci-bot]"
                 yield FieldError((*check_path, "commitStatus", "by"), problem, remedy, "warning")
-        rollout, after = stage.rollout, stage.after  # see design §6, "What counts"
+        rollout, after = stage.rollout, stage.after  # see docs/concepts/rollouts.md
         if rollout and rollout.max_in_flight is not None and rollout.max_in_flight == 0:
             problem = f"maxInFlight 0 releases nothing in stage {stage.name}"
             remedy = "raise it to release variants"
@@ -68,7 +68,7 @@ def _list_checks(stage: Stage, stage_path: FieldPath) -> Iterator[tuple[FieldPat
             yield (*stage_path, group, index), check
 
 
-# the name of a variant that a policy makes (design §3)
+# the name of a variant that a policy makes (docs/concepts/selection.md)
 _GENERATED_VARIANT_NAME = re.compile(r".+-[0-9a-f]{10}")
 
 

@@ -1,4 +1,4 @@
-"""Validation of one object: all errors at once, with field and remedy (design §2)."""
+"""Validation of one object: all errors at once, with field and remedy."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

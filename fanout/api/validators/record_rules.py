@@ -10,7 +10,7 @@ from fanout.api.field_errors import FieldError, FieldPath, Rule, as_mapping
 
 
 def _check_record_subject(data: Mapping[str, Any]) -> Iterator[FieldError]:
-    """Check that a record names a policy, or else variants written by hand (design §2)."""
+    """Check that a record names a policy, or else variants written by hand."""
     spec = as_mapping(data, "spec")
     if spec.get("policy"):
         return

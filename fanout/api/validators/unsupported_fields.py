@@ -1,6 +1,6 @@
 """Table of fields and values that this version refuses instead of ignoring them.
 
-It has what the design names and no engine supports yet, and what an earlier version
+It has what is named for later versions and no engine supports yet, and what an earlier version
 accepted. When an engine gets support, its rows are removed.
 """
 

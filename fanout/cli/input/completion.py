@@ -21,7 +21,7 @@ from fanout.api.object_meta import GROUP
 from fanout.api.stages import Stage
 from fanout.cli.completion_index import read_index
 from fanout.cluster.file_cluster import FileCluster
-from fanout.cluster.manifest_documents import discover_manifests
+from fanout.cluster.manifest_documents import ManifestDiscovery
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 
@@ -200,7 +200,7 @@ def _read_declared(ctx: click.Context) -> DeclaredObjects:
     # kinds.
     group, declaring = f"{GROUP}/".encode(), []
     try:
-        for path in discover_manifests([Path(name) for name in names if name]).files:
+        for path in ManifestDiscovery([Path(name) for name in names if name]).files:
             with suppress(OSError):
                 if path.stat().st_size < _SIZE_LIMIT and group in path.read_bytes():
                     declaring.append(path)

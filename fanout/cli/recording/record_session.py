@@ -1,7 +1,7 @@
 """Session of a verb that records: a policy, a person, and what is already on record.
 
 A verb can be killed between the push of its record and the end of what follows from it.
-Run again, it must answer like the first run, and record nothing (design §3).
+Run again, it must answer like the first run, and record nothing (docs/concepts/records.md).
 """
 
 import os

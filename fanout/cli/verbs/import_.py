@@ -17,7 +17,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import print_message
-from fanout.cluster.manifest_documents import InvalidFiles, discover_manifests
+from fanout.cluster.manifest_documents import InvalidFiles, ManifestDiscovery
 from fanout.declared.declaration_assembly import find_schedule_errors
 from fanout.declared.declared_objects import Finding
 from fanout.errors import ErrorLocation, InvalidInput
@@ -141,7 +141,7 @@ def _validate_object(data: Mapping[str, Any]) -> Iterator[FieldError]:
 
 def _read_items(paths: Iterable[Path]) -> Iterator[_Item]:
     """Yield all objects of the input. Raises InvalidInput if a part of it cannot be read."""
-    discovered = discover_manifests([path for path in paths if path != _STDIN])
+    discovered = ManifestDiscovery([path for path in paths if path != _STDIN])
     if discovered.findings:
         raise InvalidFiles(discovered.findings)
     texts: list[tuple[str, bytes]] = []

@@ -48,7 +48,7 @@ def resolve_commit(
 
     `variants`: those that it is evidence about. Raises InvalidInput unless the commit
     contains the package of at least one of them as it is published, or with `drafted` as it
-    is drafted: otherwise the evidence could never count (design §5).
+    is drafted: otherwise the evidence could never count (docs/concepts/evidence-and-approvals.md).
     """
     place = label_stage(stage)
     commit = _expand_prefix(commit_id.lower(), place, variants)
@@ -166,7 +166,7 @@ def command(request: RecordRequest, **options: str) -> None:
                 seen = [it.observed for it in stage_variants if it.observed.revert_hold is None]
                 state, remedy = "published", _REPORT_AFTERWARDS
                 revisions = {it.published.revision for it in seen if it.published is not None}
-            # Evidence about another revision would never count (design §6).
+            # Evidence about another revision would never count.
             if options["revision"] not in revisions:
                 present = ", ".join(sorted(revisions))
                 choices = f"{state} there: {present}" if present else f"nothing is {state}"

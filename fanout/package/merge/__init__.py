@@ -1,1 +1,1 @@
-"""Three-way merge of packages (design §4, "Update is a three-way merge")."""
+"""Three-way merge of packages (docs/concepts/merge.md)."""

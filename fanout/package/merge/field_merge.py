@@ -1,4 +1,4 @@
-"""Three-way merge of fields: the rules of design §4 for mappings, lists and single values.
+"""Three-way merge of fields: rules for mappings, lists and single values.
 
 No text is written here: the outcome is a tree of decisions (`merge_values`), and
 `text_splice` writes it.
@@ -254,7 +254,7 @@ def match_functions(sides: Sequence[Sequence[Any]]) -> list[list[tuple[int]]] | 
     three lists together tell which entries are one function. Entries with equal content on two
     sides have one key. The rest is matched by name; then, between the origin and the others, by all
     but the name, and last, without a name, by image and order. Additions of both sides stay two
-    functions, as order alone never matches them (design §4).
+    functions, as order alone never matches them.
     """
     if not all(isinstance(entry, dict) for side in sides for entry in side):
         return None

@@ -2,7 +2,7 @@
 
 `kpt pkg get` marks objects with a comment `# kpt-merge: namespace/name` and an annotation that
 names the upstream object; its functions and its merge leave annotations about files behind. A merge
-keeps all of them where they are and counts none as a change (design §4; porch.md §3.3.4).
+keeps all of them where they are and counts none as a change (docs/concepts/merge.md).
 """
 
 import re

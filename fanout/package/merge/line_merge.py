@@ -44,7 +44,7 @@ def merge_sequences(
     winner: MergeSide | None = None,
     is_pair: ElementComparison | None = None,
 ) -> list[SequenceRun] | None:
-    """Return the runs of the result, in order (design §4: lists without keys, texts).
+    """Return the runs of the result, in order.
 
     Common elements are taken from the local side; where edits adjoin, the winner's are taken. None
     if they do and there is no winner. `is_pair` tells which unequal elements may be common ones, to
@@ -206,7 +206,7 @@ def merge_plain_file(
     """Return the merged bytes of a plain file, None if removed, and a conflict or None.
 
     A file that one side deleted and the other changed keeps its local state. If both
-    changed the same lines of a text, the winner has those and no others (design §4). A
+    changed the same lines of a text, the winner has those and no others. A
     sealed file is one value.
     """
     if upstream in (origin, local):

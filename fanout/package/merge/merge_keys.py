@@ -1,7 +1,7 @@
 """Merge keys of lists, and maps with free keys.
 
 Three sources: the OpenAPI of the built-in kinds (`keys_table`), the schemas of
-CustomResourceDefinitions on any side, and the Kptfile's own format (porch.md §8.1).
+CustomResourceDefinitions on any side, and the Kptfile's own format.
 Fields that no source describes are merged without keys.
 """
 

@@ -1,10 +1,10 @@
 """Units of a merge: the objects of each side's files, and the key they merge under.
 
-An object is identified by group, kind, namespace and name, whatever file it is in (design §4). The
-comment `# kpt-merge: ns/name` on the line of `metadata` names the upstream object it was cloned
-from and goes before its own name. An object that one side puts into another namespace is still that
-object: `set-namespace` changes the identity of all objects at once, and taken for new ones they
-would exist twice, with the local edits in the old ones.
+An object is identified by group, kind, namespace and name, whatever file it is in
+(docs/concepts/merge.md). The comment `# kpt-merge: ns/name` on the line of `metadata` names the
+upstream object it was cloned from and goes before its own name. An object that one side puts into
+another namespace is still that object: `set-namespace` changes the identity of all objects at once,
+and taken for new ones they would exist twice, with the local edits in the old ones.
 """
 
 import re

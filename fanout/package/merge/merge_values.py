@@ -293,7 +293,7 @@ def _split_removed(entries: Sequence[MergedEntry]) -> tuple[list[MergedEntry], l
 
 
 def drop_if_emptied(outcome: MergeOutcome, sides: ValueSides) -> MergeOutcome:
-    """Remove a collection that the merge emptied if one side has none (design §4).
+    """Remove a collection that the merge emptied if one side has none.
 
     A collection whose entries all come from one side is that side's value.
     """

@@ -1,7 +1,7 @@
 """Three-way merge of objects: which side has each, and the file it will be in.
 
 An object is the same in whatever file it is, so its destination is decided first and its content
-then. A List is a container of items, which are merged like other objects (design §4).
+then. A List is a container of items, which are merged like other objects (docs/concepts/merge.md).
 """
 
 from dataclasses import dataclass, field

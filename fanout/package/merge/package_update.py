@@ -1,9 +1,9 @@
 """Update of a package: the three-way merge, and the other update strategies.
 
-`resource-merge` is the contract of design §4, and kpt's where that is silent (porch.md
-§3.3). Each package and subpackage is merged by itself, because objects of one identity
-may exist in several of them. Files that are equal on all sides are not read, and
-neither is a Kptfile that is unchanged locally.
+`resource-merge` is the merge of docs/concepts/merge.md, and kpt's where that page is silent
+(docs/reference/kpt-differences.md). Each package and subpackage is merged by itself, because
+objects of one identity may exist in several of them. Files that are equal on all sides are not
+read, and neither is a Kptfile that is unchanged locally.
 """
 
 import re
@@ -155,7 +155,7 @@ def _is_inside(path: str, directory: str) -> bool:
 
 
 def _decide_subpackages(directories: set[str], merge: PackageMerge) -> dict[str, MergeSide]:
-    """Return the winning side of each subpackage taken as a whole (porch.md §3.3.1)."""
+    """Return the winning side of each subpackage taken as a whole."""
     sides = merge.sides
     winners: dict[str, MergeSide] = {}
     for directory in sorted(directories - {""}):

@@ -2,7 +2,7 @@
 
 A draft whose packages change is written anew from the head of the target branch. Nothing that
 people wrote is lost: where they have committed to the branch of a stage, commits are appended
-(design-forges, "Who is in a request"); the new draft of one variant has the old one as a further
+(docs/concepts/drafts-and-git.md); the new draft of one variant has the old one as a further
 parent.
 """
 

@@ -1,11 +1,10 @@
 """Cleanup after moves, and moves that have to wait for one another.
 
-A draft at the old place is removed when nothing of it can be lost; the old package when
-the variant is ready at its new place and automation may act there (design §6: "the old
-path goes when the new one is ready"; "the automation switch binds it"). Variants that
-exchange places move in one push, so each is somewhere at any time. A draft in another
-repository whose commits the new draft has taken is removed before that is published:
-its branch is the only sign that they are in it.
+A draft at the old place is removed when nothing of it can be lost; the old package when the variant
+is ready at its new place and automation may act there (docs/concepts/life-cycle.md). Variants that
+exchange places move in one push, so each is somewhere at any time. A draft in another repository
+whose commits the new draft has taken is removed before that is published: its branch is the only
+sign that they are in it.
 """
 
 from collections.abc import Iterator, Mapping

@@ -5,7 +5,7 @@ from the branch; with `Orphan` it stays unmanaged, and so do drafts with edits. 
 has moved, what it left at a former place goes. Tags stay.
 
 The instant of a removal is on record before anything is pushed: decisions made until then do not
-count for a variant that comes back (design §3, "Order of effects").
+count for a variant that comes back.
 """
 
 from collections import Counter

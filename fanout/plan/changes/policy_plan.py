@@ -88,7 +88,7 @@ def plan_policy(
     # A package that a pull request takes off the branch is removed when the branch is without it.
     due = {it.variant: it.due for it in cleanup.removals if it.due and not it.awaits_review}
     removed = {**recorded.removed, **due}
-    # The commit of every revision in use, to detect tags that move (design §1).
+    # The commit of every revision in use, to detect tags that move.
     used_revisions = {
         planned.rendered.selected.revision: planned.rendered.selected.upstream_commit
         for planned in steps

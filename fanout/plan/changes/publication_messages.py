@@ -42,7 +42,7 @@ class CommitSettings(Value):
 def group_publications(
     plans: Sequence[PolicyPlan],
 ) -> dict[PublicationGroup, list[RenderedVariant]]:
-    """Group the variants to publish; each group is one stage in one repository (design §5).
+    """Group the variants to publish; each group is one stage in one repository.
 
     It is merged by fanout's push, or by the forge of the repository.
     """

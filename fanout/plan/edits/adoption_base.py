@@ -1,9 +1,9 @@
 """Base of the first merge when fanout adopts a package that it did not write.
 
 kpt and Porch record in a package's Kptfile which upstream state it was cloned from. That state is
-the base, so that edits can be distinguished from upstream changes (design §4, "The base"). A clone
-is first committed raw or as its pipeline rendered it; the base is whichever of the two the package
-is nearer to, since only against it objects that a function renames are the same objects.
+the base, so that edits can be distinguished from upstream changes (docs/concepts/life-cycle.md). A
+clone is first committed raw or as its pipeline rendered it; the base is whichever of the two the
+package is nearer to, since only against it objects that a function renames are the same objects.
 """
 
 import re

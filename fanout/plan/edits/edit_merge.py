@@ -1,7 +1,7 @@
 """Merge of downstream edits, published and drafted, into a new rendering.
 
 The base of the first merge is the pristine rendering that was published, so content written by
-fanout is no edit; the base of the second is the draft as fanout wrote it (design §4, "The base").
+fanout is no edit; the base of the second is the draft as fanout wrote it (docs/concepts/merge.md).
 """
 
 from collections.abc import Iterable, Mapping

@@ -4,7 +4,8 @@ A draft commit lists its disputes by the keys that the merge gives them: the sam
 three values have the same key. So a decision holds for later revisions until one of the values
 changes. The commit also has a line for each rejected value; these lines go into the message of the
 publication and the status of the variant, so that nobody has to merge again to read them. They show
-no value of a Secret (design §4, "A conflict"). The outcomes of conflicts are read from them.
+no value of a Secret (docs/concepts/merge-conflicts.md). The outcomes of conflicts are read from
+them.
 """
 
 import re

@@ -3,7 +3,8 @@
 What is asked of a service is a query, with a response or a failure.
 
 Pure: values of expressions and answers of probes are requested as pending inputs. What cannot be
-probed or read yields a pending reading (design §6, "Checks"). `gates` turns readings into verdicts.
+probed or read yields a pending reading (docs/concepts/checks.md). `gates` turns readings into
+verdicts.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 A status is about a commit, and counts for the package at the path in it: before publication at the
 head of the pull request, afterwards at the merge commit and at the head of the branch. Of one
-context the newest counts, among those of the logins in `by`. (design-forges, "Gates") Only commits
+context the newest counts, among those of the logins in `by` (docs/concepts/checks.md). Only commits
 for whose statuses a check of the pass waits are asked about.
 """
 

@@ -3,11 +3,12 @@
 Two clocks can be wrong: one that runs behind, so that a record would be back-dated, and one that
 runs ahead. A record's instant is therefore never before that of the record before it; but a record
 that a pass has seen dated ahead raises no such lower bound, neither then nor once its instant has
-come. Otherwise one wrong clock would redate everything that was recorded after it (design §3, §6).
+come. Otherwise one wrong clock would redate everything that was recorded after it
+(docs/concepts/records.md).
 
 A report counts for a draft if it was recorded after the draft was first written. Identical input
 gives identical commits, so neither the branch nor its commits tell when that was: it is on record,
-for the stages that require reports only (design §5, §6, "Checks").
+for the stages that require reports only (docs/concepts/evidence-and-approvals.md).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -2,7 +2,7 @@
 
 They are never recorded. A review is about a commit. It approves, for each variant of the request,
 the tree at its path in that commit, at the instant of the review: what the forge calls stale is of
-no account, because some forges find that out only after they have merged (design-forges, "Gates").
+no account, because some forges find that out only after they have merged.
 A review that requests changes is about the revision that the variant has in that commit: a draft
 that is written anew for the same revision does not answer it.
 

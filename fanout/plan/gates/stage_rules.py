@@ -32,8 +32,9 @@ def build_stage_rules(
     """Build one rule per stage of the policy.
 
     `promotions` are those that govern it. A stage is automatic when every one of them that has
-    `autoPromotion` names it, and at least one does; those without are neutral (design §2).
-    `compile_condition` turns the text of an expression into a condition of the gate engine.
+    `autoPromotion` names it, and at least one does; those without are neutral
+    (docs/concepts/promotion.md). `compile_condition` turns the text of an expression into a
+    condition of the gate engine.
     """
     # Most entries are not patterns: exact names are looked up in a set.
     automations = [
@@ -135,7 +136,7 @@ def governing_promotions(
 def build_calendars(promotions: Iterable[PromotionPolicy]) -> tuple[PublicationCalendar, ...]:
     """Build the calendars of the PromotionPolicies that have windows.
 
-    A window without a time zone takes its policy's, which is UTC by default (design §7).
+    A window without a time zone takes its policy's, which is UTC by default.
     """
     return tuple(
         PublicationCalendar(

@@ -257,7 +257,7 @@ def _build_draft_facts(
 def facts_after_pass(facts_before: PolicyFacts, decision: PolicyEvaluation) -> PolicyFacts:
     """Return the facts as they will be after this pass has published.
 
-    Candidates of drafts are selected from these, so one pass brings drafts up to date (design §3).
+    Candidates of drafts are selected from these, so one pass brings drafts up to date.
     """
     moment = facts_before.records.position(facts_before.now)
     variants: list[VariantFacts] = []

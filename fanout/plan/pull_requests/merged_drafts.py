@@ -1,7 +1,7 @@
 """Merges by people: whether the gates let them through in the pass that first sees them.
 
 A publication is out of band if nobody granted it, or if its required checks, a window or a halt
-hold it in that pass (design-forges, "Out of band"). It is in force all the same.
+hold it in that pass (docs/concepts/pull-requests.md). It is in force all the same.
 """
 
 from collections.abc import Sequence

@@ -5,8 +5,7 @@ ready, or that anybody approved.
 
 A request that a person closed, or whose branch a person deleted, is declined. That is a no to the
 revisions of the variants in it. They keep slot and state, and no request for the same revision is
-opened until somebody reopens it, decides `fanout resume`, or a newer revision comes (design-forges,
-"Closed").
+opened until somebody reopens it, decides `fanout resume`, or a newer revision comes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,7 +3,7 @@
 The lines are plain data for the record store, by key: `variant/<name>`,
 `stage/<stage>/<revision>`, `revision/<name>`, `repository/<url>#<branch>`,
 `draft/<variant>`, `request/<url>#<branch>:<head ref>`, `removed/<name>`, `refused/<variant>`,
-`ahead/<record>`, `noticed/<instant>` (design §3, "records repository"). Field names of the line
+`ahead/<record>`, `noticed/<instant>` (docs/concepts/records.md). Field names of the line
 classes are the keys in the records and must not change.
 """
 

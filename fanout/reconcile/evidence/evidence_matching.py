@@ -32,7 +32,7 @@ def match_evidence(
 
     Evidence at a commit on the branch counts for every variant whose package tree at that
     commit equals its published tree; before publication, the tree of its draft. So squash
-    and rebase lose no evidence (design §5). Commits reported by machines are matched with
+    and rebase lose no evidence. Commits reported by machines are matched with
     their own variant only, and `readings` (by variant) are part of the result.
     """
     evidence = {name: ObservedEvidence(readings=tuple(readings[name])) for name in readings}

@@ -1,8 +1,8 @@
 """Execution of a plan: record releases, push every repository, record the results.
 
-The order of effects is the fence (design §3). After a crash at any point the next pass
-continues: what was pushed shows in Git, and what was not is planned again. A lost race
-is a Conflict and is observed again, never forced.
+The order of effects is the fence (docs/concepts/sweeps-and-plans.md). After a crash at any point
+the next pass continues: what was pushed shows in Git, and what was not is planned again. A lost
+race is a Conflict and is observed again, never forced.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -48,7 +48,7 @@ def find_revisions(
     """Return the commit of every revision that the rule allows, oldest first.
 
     The status has the commits under which revisions were used before. Raises the error of the
-    listing, and InvalidInput if nothing fits the rule or a tag was moved (design §1).
+    listing, and InvalidInput if nothing fits the rule or a tag was moved.
     """
     upstream = resolved_policy.declared_upstream
     listing = listings[build_remote(upstream).key]

@@ -4,7 +4,7 @@ Records can start empty while repositories still hold publications; the tag lead
 merged draft, whose trailers describe it. Git's file backend moves the refs of an atomic
 push one by one, so a server crash can leave only the rendering branch moved. A
 publication that no status line reports and no commit of the published branch ever
-contained did not happen (design §3).
+contained did not happen.
 """
 
 from datetime import datetime

@@ -3,7 +3,7 @@
 A release is recorded before its publication is pushed, and the publication names its
 records in the trailer `Fanout-Records`. If the newest publication of a variant has that
 trailer but neither the record nor the release exists, the records are older than the
-repositories (design §3, "Order of effects"). The same holds for a record that stops something
+repositories (docs/concepts/records.md). The same holds for a record that stops something
 and left a trace in a repository.
 """
 

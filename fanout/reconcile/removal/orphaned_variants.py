@@ -3,7 +3,7 @@
 They are found in records and among drafts. A target that exists but yields no variant,
 for example because of a failing expression, is not gone. What was declared but cannot
 be read may contain a target; keeping a variant a day too long costs nothing, so removal
-then waits (design §3, §6).
+then waits (docs/concepts/removal.md).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

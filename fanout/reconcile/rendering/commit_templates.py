@@ -1,4 +1,4 @@
-"""Commit messages from an administrator's template (design §2, `commitTemplate`)."""
+"""Commit messages from an administrator's template (docs/concepts/expressions.md)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

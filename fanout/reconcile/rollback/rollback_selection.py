@@ -1,7 +1,7 @@
 """Selection of the earlier publication for pinned variants, written as a new draft.
 
 Nothing is rendered for them: inputs and upstream packages are ignored until the pin is
-removed (design §6, "Order and change").
+removed (docs/guides/rollback.md).
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -2,8 +2,8 @@
 
 A condition of the bounded subset is a closure. Any other, and one that a closure leaves to the
 sandbox, is answered from memoized sandbox answers for a row with equal values. The gates return
-requests for missing answers, and are evaluated again once these are there (design §6,
-"Expressions"; §12).
+requests for missing answers, and are evaluated again once these are there
+(docs/concepts/rollouts.md).
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -58,7 +58,7 @@ def render_error(
 
 
 class FunctionResult(NamedTuple):
-    """A message of a function about the package (porch.md §8.3)."""
+    """A message of a function about the package."""
 
     message: str
     severity: str = "info"  # info | warning | error

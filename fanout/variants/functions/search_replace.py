@@ -1,9 +1,9 @@
 """search-replace: find values by content and place; set other values or comments.
 
-All given conditions must match. In the catalog an expression matches a part of a
-value; here it must match the complete value, as the catalog documents (porch.md §11).
-Paths of fields (`spec.**.image`) and of files (`**/prod-*.yaml`) are patterns.
-Without a new value or comment, the matches are reported and stay unchanged.
+All given conditions must match. In the catalog an expression matches a part of a value; here it
+must match the complete value, as the catalog documents (docs/reference/catalog-functions.md). Paths
+of fields (`spec.**.image`) and of files (`**/prod-*.yaml`) are patterns. Without a new value or
+comment, the matches are reported and stay unchanged.
 """
 
 import re

@@ -1,7 +1,8 @@
 """set-image: replace an image, or its version, in every container that runs it.
 
 The catalog's code drops the separator where only the name changes, skips init containers, and
-accepts a tag together with a digest; here its documentation is followed (porch.md §11).
+accepts a tag together with a digest; here its documentation is followed
+(docs/reference/catalog-functions.md).
 """
 
 from collections.abc import Iterator

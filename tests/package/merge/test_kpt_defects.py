@@ -1,4 +1,4 @@
-"""What kpt was measured to do with a merge, and what is done here instead (porch.md §11).
+"""What kpt was measured to do with a merge, and what is done here instead.
 
 Each row is a line of the table in docs/reference/kpt-differences.md, under the same words; a line without a
 row, or a row without its line, fails.

@@ -1,4 +1,4 @@
-"""Kptfiles merge by owner, custom resources by their schema (design §4, porch.md §3.3.2, §11)."""
+"""Kptfiles merge by owner, custom resources by their schema (docs/concepts/merge.md)."""
 
 # ruff: noqa: E501 - a row of a table is easier to read on few lines
 
@@ -153,7 +153,7 @@ def test_a_new_name_upstream_does_not_rename_the_clone():
 
 
 def test_where_a_subpackage_comes_from_is_upstream_s_to_say():
-    """The rule about a package's own `upstream` is about the package itself (porch.md §3.3.2)."""
+    """The rule about a package's own `upstream` is about the package itself."""
     sides = [
         {
             "Kptfile": ("100644", HEAD.format("x").encode()),

@@ -1,4 +1,4 @@
-"""Objects, files and packages three ways: a row for each rule of design §4 and porch.md §3.3."""
+"""Objects, files and packages three ways: a row for each rule of docs/concepts/merge.md."""
 
 # ruff: noqa: E501 - a row of a table is easier to read on few lines
 

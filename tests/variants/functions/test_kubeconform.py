@@ -14,7 +14,7 @@ from variants.builders import package, rows, spec
 from variants.running import NOBODY, kptfile, rendered, run
 
 from fanout.errors import InvalidInput
-from fanout.kubernetes_schemas.schema_files import list_versions, read_schemas
+from fanout.kubernetes_schemas import list_versions, read_schemas
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 from fanout.variants.function_requests import SchemaRequest
