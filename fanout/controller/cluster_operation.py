@@ -26,9 +26,8 @@ from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.reconciler import Reconciler
-from fanout.reconcile.records.record_intake import RecordIntake
-from fanout.reconcile.records.record_retention import RecordRetention
-from fanout.reconcile.validation.object_findings import ObjectFindings
+from fanout.reconcile.records.record_intake import RecordIntake, RecordRetention
+from fanout.reconcile.validation.expression_validation import ObjectFindings
 from fanout.reconcile.world import World
 from fanout.values import replace
 

@@ -24,7 +24,7 @@ from fanout.plan.written_objects import PROGRESS_TYPES
 from fanout.present.conflict_views import draft_time
 from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry
-from fanout.reconcile.edits.package_damage import (
+from fanout.reconcile.edits.edit_detection import (
     describe_edits,
     describe_faults,
     describe_leftover_draft,

@@ -37,7 +37,7 @@ from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
+from fanout.reconcile.edits.edit_detection import describe_faults, find_lost_renderings
 from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy

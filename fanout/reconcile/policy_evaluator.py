@@ -62,13 +62,16 @@ from fanout.plan.removal.removal_plan import PolicyCleanup
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.ports import GitStore
+from fanout.reconcile.draft_rendering import DraftRenderer
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.evidence.check_probes import CheckProber
-from fanout.reconcile.evidence.evidence_matching import match_evidence
 from fanout.reconcile.memo.policy_memo import PolicyMemo
+from fanout.reconcile.observation.evidence_observer import CheckProber, match_evidence
 from fanout.reconcile.observation.moved_tags import mark_lost_tags
-from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
-from fanout.reconcile.observation.upstream_packages import find_revisions
+from fanout.reconcile.observation.upstream_packages import (
+    find_revisions,
+    find_unusable,
+    warn_unusable,
+)
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_gate_inputs import (
     build_gate_inputs,
@@ -87,12 +90,10 @@ from fanout.reconcile.policy_phases import (
 )
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.records.lost_records import (
+    RecordBaseline,
     count_other_branches,
     find_bootstrap_repositories,
     refuse_lost_policy_state,
-)
-from fanout.reconcile.records.rewound_records import (
-    RecordBaseline,
     refuse_lost_traces,
     refuse_missing_records,
     refuse_rewound_branch,
@@ -105,7 +106,6 @@ from fanout.reconcile.removal.orphaned_variants import (
     plan_removals,
     read_confirmations,
 )
-from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
 from fanout.reconcile.world import Setup

@@ -11,7 +11,7 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.memo.variant_memo import VariantMemo
+from fanout.reconcile.memo.policy_memo import VariantMemo
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import Value, field, replace

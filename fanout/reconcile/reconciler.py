@@ -23,16 +23,17 @@ from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
+from fanout.reconcile.commit_templates import CommitMessages, build_commit_messages
+from fanout.reconcile.draft_rendering import DraftRenderer
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.evidence.check_probes import ANSWER_PAUSE, CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.memo.ownership_memo import OwnershipMemo
+from fanout.reconcile.history.rollback_selection import RollbackSelector
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
-from fanout.reconcile.observation.listing_requests import build_listing_requests
+from fanout.reconcile.observation.evidence_observer import ANSWER_PAUSE, CheckProber
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.observation.repository_access import build_listing_requests, build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses
@@ -43,7 +44,7 @@ from fanout.reconcile.pass_results import (
     PolicyResult,
     describe_outdated_records,
 )
-from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
+from fanout.reconcile.pass_scope import OwnershipMemo, PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
 from fanout.reconcile.policy_inputs import PolicyInputs
@@ -57,9 +58,6 @@ from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
 from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
-from fanout.reconcile.rendering.commit_templates import CommitMessages, build_commit_messages
-from fanout.reconcile.rendering.draft_rendering import DraftRenderer
-from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.reconcile.selection.policy_resolution import (
     PolicyKey,
     ResolvedPolicy,
@@ -72,7 +70,7 @@ from fanout.reconcile.selection.policy_resolution import (
     with_error,
 )
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
-from fanout.reconcile.selection.selector_warnings import find_unmatched_selectors
+from fanout.reconcile.validation.declaration_findings import find_unmatched_selectors
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
 from fanout.selection.target_selection import usable_repositories

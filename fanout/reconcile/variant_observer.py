@@ -36,16 +36,22 @@ from fanout.plan.plan_wording import NEXT_RUN, format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
-from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.memo.variant_memo import VariantMemo
+from fanout.reconcile.history.publication_history import HistoryReader
+from fanout.reconcile.memo.policy_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import open_one_at_a_time
+from fanout.reconcile.observation.upstream_packages import find_origin
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,
     find_emptied_repositories,
     trailer_owner,
 )
 from fanout.reconcile.ownership.publisher_check import find_publisher_hold
+from fanout.reconcile.records.lost_records import (
+    RecordBaseline,
+    compare_with_publication,
+    mark_missing_records,
+)
 from fanout.reconcile.records.publication_recovery import (
     find_interrupted_publication,
     has_other_content,
@@ -53,12 +59,6 @@ from fanout.reconcile.records.publication_recovery import (
     recover_publication,
     recover_replaced_draft,
 )
-from fanout.reconcile.records.rewound_records import (
-    RecordBaseline,
-    compare_with_publication,
-    mark_missing_records,
-)
-from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import tag_ref

@@ -165,7 +165,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
     (
         "what is to be listed",
-        "reconcile.observation.listing_requests:join_upstream_path",
+        "reconcile.observation.repository_access:join_upstream_path",
         texts("'logging'"),
         BAD,
     ),
@@ -202,7 +202,12 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
         told("bad"),
         BAD,
     ),
-    ("asking machines", "reconcile.evidence.check_probes:find_due_checks", with_cases("bad"), BAD),
+    (
+        "asking machines",
+        "reconcile.observation.evidence_observer:find_due_checks",
+        with_cases("bad"),
+        BAD,
+    ),
     ("proving evidence", "reconcile.policy_evaluator:match_evidence", with_cases("bad"), BAD),
     (
         "the gates",
@@ -225,8 +230,8 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
         AMS,
     ),
     # One variant of the stage failed, and none may (maxFailures), so that the other waits.
-    ("inputs", "reconcile.rendering.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
-    ("rendering", "reconcile.rendering.draft_rendering:render_variant", below("bad/ams"), BAD),
+    ("inputs", "reconcile.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
+    ("rendering", "reconcile.draft_rendering:render_variant", below("bad/ams"), BAD),
     ("a draft's commit", "plan.drafts.draft_changes:build_draft", named("bad"), BAD),
     (
         "a merge commit",
@@ -365,7 +370,7 @@ def test_what_fails_behind_a_push_is_found_again(
 
 def test_the_trace_is_shown_when_asked_and_once(company_of_two: Fleet):
     fleet = company_of_two
-    with injected("reconcile.rendering.draft_rendering:render_variant", named("bad")):
+    with injected("reconcile.draft_rendering:render_variant", named("bad")):
         swept = fleet.sweep("-v")
     assert swept.err.count("Traceback (most recent call last)") == 1
     assert "ZeroDivisionError: injected" in swept.err

@@ -18,11 +18,6 @@ from fanout.cluster.file_secrets import FileSecrets
 from fanout.declared.declared_objects import locate_broken
 from fanout.declared.finding import Finding, group_findings, serialize_finding
 from fanout.declared.object_key import ObjectKey
-from fanout.reconcile.selection.selector_warnings import (
-    find_unmatched_dependencies,
-    find_unmatched_repositories,
-    find_unmatched_selectors,
-)
 from fanout.reconcile.validation.configuration_findings import (
     find_closed_namespaces,
     find_configured_secrets,
@@ -34,6 +29,9 @@ from fanout.reconcile.validation.declaration_findings import (
     find_closed_windows,
     find_function_findings,
     find_target_findings,
+    find_unmatched_dependencies,
+    find_unmatched_repositories,
+    find_unmatched_selectors,
 )
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.telemetry.redaction import Redactor

@@ -38,8 +38,7 @@ from fanout.plan.removal.removal_drafts import (
 from fanout.plan.removal.removal_plan import PolicyCleanup, VariantRemoval, removal_due_since
 from fanout.plan.repository_changes import build_changes
 from fanout.reconcile.execution.plan_execution import execute_plan
-from fanout.reconcile.observation.listing_requests import list_read_refs
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.observation.repository_access import build_remote, list_read_refs
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

@@ -14,8 +14,8 @@ from fanout.plan.pull_requests.template_variables import build_text_variables, b
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
+from fanout.reconcile.commit_templates import render_texts
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
-from fanout.reconcile.rendering.commit_templates import render_texts
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import Value
 

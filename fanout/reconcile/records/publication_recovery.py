@@ -19,14 +19,14 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.plan.rollback.earlier_publication import EarlierPublication, is_other_state
 from fanout.ports import ObjectReader
-from fanout.reconcile.adoption.clone_origin import find_upstream_lock
-from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.rollback.publication_history import (
+from fanout.reconcile.history.publication_history import (
     MAX_BRANCH_COMMITS,
     HistoryReader,
     PublicationHistory,
     walk_branch,
 )
+from fanout.reconcile.observation.mirror_access import OpenReader
+from fanout.reconcile.observation.upstream_packages import find_upstream_lock
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 

@@ -4,23 +4,28 @@
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fanout.api.field_errors import suggest_name
+from fanout.api.object_meta import KRMObject
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import join_words
-from fanout.declared.declared_objects import DeclaredObjects, locate_broken
+from fanout.declared.declared_objects import DeclaredObjects, key_of, locate_broken
 from fanout.declared.finding import Finding
+from fanout.declared.object_key import ObjectKey
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
-from fanout.reconcile.rendering.commit_templates import TEMPLATE_VARIABLES
+from fanout.reconcile.commit_templates import TEMPLATE_VARIABLES
 from fanout.reconcile.selection.policy_resolution import list_declarations
+from fanout.reconcile.validation.declaration_findings import find_function_findings
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
+from fanout.values import replace
 
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
@@ -79,12 +84,12 @@ def find_unknown(code: DeclaredCode, names: Collection[str]) -> tuple[str, str] 
         return None
     # A condition that reads a field which does not exist would hold its variants forever. String
     # literals are blanked first: a text such as 'stage.dev' is no field access.
-    for name, field in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
-        known_fields = ROLLOUT_VARIABLES[name]
-        if field not in known_fields:
-            available = f"there are {join_words(sorted(known_fields), 'and')}"
-            remedy = f"{suggest_name(field, sorted(known_fields), '')} {available}".strip()
-            return f"{code.text}: {name} has no field {field}", remedy
+    for name, member in _FIELD_PATTERN.findall(_STRING_PATTERN.sub("''", code.text)):
+        members = sorted(ROLLOUT_VARIABLES[name])
+        if member not in members:
+            available = f"there are {join_words(members, 'and')}"
+            remedy = f"{suggest_name(member, members, '')} {available}".strip()
+            return f"{code.text}: {name} has no field {member}", remedy
     return None
 
 
@@ -171,3 +176,55 @@ def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
             yield DeclaredCode(path, value)
         elif field.endswith("Template"):
             yield DeclaredCode(path, value, is_template=True)
+
+
+ErrorsByObject = Mapping[str, tuple[str, ...]]
+"""Sentences by `Kind/namespace/name`."""
+
+
+@dataclass(slots=True)
+class ObjectFindings:
+    """Errors of the objects that are declared now; those of an unchanged object are kept."""
+
+    sandbox: Sandbox  # its thread is that of the caller
+    _declared: DeclaredObjects = field(default_factory=DeclaredObjects)
+    _errors: ErrorsByObject = field(default_factory=dict)
+    # An object that says the same is the same one.
+    _validated: dict[ObjectKey, tuple[KRMObject, tuple[Finding, ...]]] = field(default_factory=dict)
+
+    def find_errors(self, declared: DeclaredObjects) -> ErrorsByObject:
+        """Return the errors of usable objects; those of the others are what makes them unusable."""
+        if declared is self._declared:
+            return self._errors
+        items = {
+            key_of(it): it for it in (*declared.policies, *declared.variants, *declared.promotions)
+        }
+        # Only the objects that have changed are validated, and those that are gone are forgotten.
+        earlier = self._validated.items()
+        validated = {key: pair for key, pair in earlier if items.get(key) is pair[0]}
+        changed = {key: item for key, item in items.items() if key not in validated}
+        if changed:
+            subset = replace(
+                declared,
+                policies=tuple(it for it in declared.policies if key_of(it) in changed),
+                variants=tuple(it for it in declared.variants if key_of(it) in changed),
+                promotions=tuple(it for it in declared.promotions if key_of(it) in changed),
+                scenarios=(),
+                broken=(),
+            )
+            findings: dict[str, list[Finding]] = {}
+            of_expressions = validate_expressions(subset, self.sandbox)
+            for finding in (*of_expressions, *find_function_findings(subset)):
+                findings.setdefault(finding.where.object, []).append(finding)
+            for key, item in changed.items():
+                validated[key] = item, tuple(findings.get(declared.where(item).object, ()))
+        self._validated = validated
+        sentences: dict[str, dict[str, None]] = {}
+        for finding in (*declared.faults, *(it for _, own in validated.values() for it in own)):
+            if finding.severity == "error":
+                sentences.setdefault(finding.where.object, {})[str(finding)] = None
+        for left_out in declared.left_out:
+            sentences.pop(f"{left_out.kind}/{left_out.namespace}/{left_out.name}", None)
+        self._errors = {name: tuple(own) for name, own in sentences.items()}
+        self._declared = declared
+        return self._errors

@@ -14,13 +14,16 @@ from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
+from fanout.reconcile.history.rollback_selection import RollbackSelector
 from fanout.reconcile.observation.repository_access import build_remote
-from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream_tag
+from fanout.reconcile.observation.upstream_packages import (
+    UpstreamPackages,
+    add_adoption_obstacle,
+    get_upstream_tag,
+)
 from fanout.reconcile.policy_phases import ObservedPolicy
-from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
 from fanout.telemetry.metrics import Counters, ProgressReporter

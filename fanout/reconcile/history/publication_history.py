@@ -22,10 +22,10 @@ from fanout.plan.rollback.earlier_publication import (
     locked_revision,
 )
 from fanout.ports import ObjectReader
-from fanout.reconcile.adoption.clone_origin import find_upstream_lock
 from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.observation.publication_reader import list_statements
+from fanout.reconcile.observation.repository_observer import list_statements
 from fanout.reconcile.observation.set_reader import read_packages
+from fanout.reconcile.observation.upstream_packages import find_upstream_lock
 from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
