@@ -17,7 +17,6 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.history.rollback_selection import RollbackSelector
-from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.upstream_packages import (
     UpstreamPackages,
     add_adoption_obstacle,
@@ -143,7 +142,8 @@ class DraftRenderer(Value, kw_only=True):
         upstream = resolved_policy.declared_upstream
         # The pin of a decision stays when upstream withdraws its revision.
         if revision not in observed.revisions:
-            tag, listing = _find_tag(observed, revision)
+            tag = get_upstream_tag(resolved_policy, revision)
+            listing = observed.inputs.upstream_listing
             sentence = (
                 f"a decision names {revision}, but tag {tag} is missing from"
                 f" {upstream.metadata.name}; restore the tag, promote another revision, or withdraw"
@@ -234,16 +234,12 @@ class DraftRenderer(Value, kw_only=True):
             return RenderedVariant(variant, rendering_failure=error)
 
 
-def _find_tag(observed: ObservedPolicy, revision: str) -> tuple[str, RefListing | FanoutError]:
-    """Return the tag of an upstream revision, and the listing that has it if it is there."""
-    tag = get_upstream_tag(observed.resolved_policy, revision)
-    upstream = observed.resolved_policy.declared_upstream
-    return tag, observed.inputs.listings[build_remote(upstream).key]
-
-
 def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | None:
     """Return why the objects of a tag cannot be had from the server, or None."""
-    tag, listing = _find_tag(observed, revision)
+    tag, listing = (
+        get_upstream_tag(observed.resolved_policy, revision),
+        observed.inputs.upstream_listing,
+    )
     unfetched = listing.unfetched if isinstance(listing, RefListing) else {}
     if (error := unfetched.get(f"refs/tags/{tag}")) is None:
         return None

@@ -1,6 +1,6 @@
 """Evaluation of one policy: revisions, variants, renderings, gate decisions, plan."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from itertools import starmap
@@ -16,7 +16,6 @@ from fanout.gates.removal_gate import closed_window_hold
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
 from fanout.plan.drafts.drafts_per_round import DraftLimit, find_due_drafts
-from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
     correct_status,
     effective_records,
@@ -30,7 +29,6 @@ from fanout.plan.evidence.review_approvals import find_requested_changes, find_r
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.set_facts import build_set_facts
 from fanout.plan.gates.variant_facts import build_policy_facts, facts_after_pass
-from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.pull_requests.declined_requests import mark_declined
 from fanout.plan.pull_requests.merged_drafts import (
@@ -41,14 +39,12 @@ from fanout.plan.pull_requests.merged_drafts import (
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
-from fanout.plan.records.policy_records import active_records, last_acceptance
+from fanout.plan.records.policy_records import active_records
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
     build_trace_actions,
     find_due_traces,
     find_last_stop,
-    find_lost_traces,
-    trace_path,
 )
 from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
@@ -73,13 +69,6 @@ from fanout.reconcile.observation.upstream_packages import (
     warn_unusable,
 )
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_gate_inputs import (
-    build_gate_inputs,
-    build_rules,
-    find_applicable_records,
-    find_own_records,
-    merge_history,
-)
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
@@ -141,7 +130,7 @@ class PolicyEvaluator(Value, kw_only=True):
             or policy_state.unreadable
             or policy_state.outdated
             or policy_state.rewound
-            or any(self._find_lost_traces(inputs))
+            or any(self._build_record_baseline(inputs).find_lost_traces(inputs))
         ):
             return result, plan
         ownership, last_stop = inputs.path_ownership, find_last_stop(policy_state.records)
@@ -214,7 +203,7 @@ class PolicyEvaluator(Value, kw_only=True):
             policy_state=inputs.policy_state,
             status=status,
             variants=tuple(map(without_candidate, variants)),
-            rules=build_rules(inputs, self.conditions.get_condition),
+            rules=inputs.build_rules(self.conditions.get_condition),
             repository_states=inputs.path_ownership.own_states,
             orphans=orphans,
         )
@@ -231,7 +220,7 @@ class PolicyEvaluator(Value, kw_only=True):
         variant_observer = self._build_variant_observer(inputs, status)
         with self.renderer.counters.times.phase("opening"):
             variants = mark_lost_tags(
-                resolved_policy, variant_observer.observe_variants(), inputs.listings
+                resolved_policy, variant_observer.observe_variants(), inputs.upstream_listing
             )
         with count_other_branches(inputs.policy_state):
             bootstrap_repositories = frozenset[str]()
@@ -245,13 +234,13 @@ class PolicyEvaluator(Value, kw_only=True):
             refuse_missing_records(inputs, variants)
             # By observed heads: repositories may show no trace of the lost records.
             refuse_rewound_branch(inputs)
-            refuse_lost_traces(inputs, self._find_lost_traces(inputs))
+            refuse_lost_traces(inputs, variant_observer.record_baseline)
         gate_records = with_removals(
-            build_gate_records(find_own_records(inputs), self.now), status.removed
+            build_gate_records(inputs.own_records, self.now), status.removed
         )
         variants = mark_declined(variants, status, gate_records.decisions)
         variants = with_waiting_decisions(variants, gate_records.decisions, tuple(revisions))
-        rules = build_rules(inputs, self.conditions.get_condition)
+        rules = inputs.build_rules(self.conditions.get_condition)
         gate_records = with_reviews(
             gate_records,
             find_review_approvals(variants, rules),
@@ -269,7 +258,7 @@ class PolicyEvaluator(Value, kw_only=True):
             revisions=revisions,
             variants=variants,
             evidence=evidence,
-            gate_inputs=build_gate_inputs(inputs, status, revisions, gate_records, rules, self.now),
+            gate_inputs=inputs.build_gate_inputs(status, revisions, gate_records, rules, self.now),
             variant_memo=self.policy_memo.variant_memo(resolved_policy.key),
             bootstrap_repositories=bootstrap_repositories,
             emptied_repositories=variant_observer.find_emptied_repositories(),
@@ -465,7 +454,7 @@ class PolicyEvaluator(Value, kw_only=True):
             resolved_policy.name,
             steps,
             observed.status,
-            merge_history(resolved_policy, observed.status, decided.decision),
+            inputs.merge_history(observed.status, decided.decision),
             # Publications name the newest record in a trailer, by which later passes detect records
             # that were restored from an older copy.
             replace(
@@ -490,28 +479,15 @@ class PolicyEvaluator(Value, kw_only=True):
             resolved_policy=inputs.resolved_policy,
             status=status,
             path_ownership=inputs.path_ownership,
-            resolutions=read_resolutions(find_applicable_records(inputs, self.now)),
+            resolutions=inputs.read_resolutions(self.now),
             edit_detector=self.edit_detector,
             variant_memo=self.policy_memo.variant_memo(inputs.resolved_policy.key),
             record_baseline=self._build_record_baseline(inputs),
         )
 
     def _build_record_baseline(self, inputs: PolicyInputs) -> RecordBaseline:
-        names = {it.name for it in inputs.policy_state.records}
-        if self.setup.new_records:
-            return RecordBaseline(names, self.now, self.now)
-        record = last_acceptance(find_own_records(inputs))
-        return RecordBaseline(names, record.at if record is not None else None, self.now)
-
-    def _find_lost_traces(
-        self, inputs: PolicyInputs
-    ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
-        key, states = inputs.resolved_policy.records_key, inputs.path_ownership.witness_states
-        traced_states = [it for it in states if trace_path(key) in it.record_traces]
-        if not traced_states:
-            return iter(())
-        baseline = self._build_record_baseline(inputs)
-        return find_lost_traces(traced_states, key, baseline.record_names, baseline.accepted_at)
+        accepts = self.setup.new_records
+        return RecordBaseline.build(inputs, self.now, accepts_new_records=accepts)
 
     def _find_departing_steps(
         self,

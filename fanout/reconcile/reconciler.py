@@ -10,12 +10,10 @@ from functools import partial
 
 from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects, key_of
-from fanout.declared.finding import group_findings
 from fanout.declared.object_key import ObjectKey
-from fanout.errors import Bug, FanoutError, InvalidInput, RateLimited
+from fanout.errors import Bug, FanoutError, RateLimited
 from fanout.plan.observation.repository_state import (
     RefListing,
-    RefListingRequest,
     RepositoryAccess,
     RepositoryState,
 )
@@ -55,14 +53,13 @@ from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner, plan_others
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
-from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
+from fanout.reconcile.records.lost_records import find_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import (
     PolicyKey,
     ResolvedPolicy,
     are_all_promotions_read,
-    describe_disabled_automation,
     find_promotions,
     full_branch_name,
     list_declarations,
@@ -70,7 +67,7 @@ from fanout.reconcile.selection.policy_resolution import (
     with_error,
 )
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
-from fanout.reconcile.validation.declaration_findings import find_unmatched_selectors
+from fanout.reconcile.validation.declaration_findings import find_declaration_warnings
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
 from fanout.selection.target_selection import usable_repositories
@@ -199,14 +196,20 @@ class Reconciler:
             # been removed by hand.
             evaluated_keys = {it.records_key for it in scope.evaluated}
             is_changed_elsewhere = self._world.records.take_changed_elsewhere(evaluated_keys)
-            listing_requests, listings, scope = self._list_repositories(
+            listings, scope = self._list_repositories(
                 scope, declared.repositories, 0.0 if is_changed_elsewhere else mode.listing_age
             )
         with phase("views"):
             context = self._build_context(declared, scope, mode, listings, now)
         scope, repository_states = context.scope, context.repository_states
         results, plans = self._evaluate_policies(context)
-        messages = self._build_messages(scope.covered, plans, declared)
+        with phase("changes"):
+            sandbox, budgets = self._world.sandbox, self._budgets
+            messages = run_isolated(
+                partial(build_commit_messages, plans, scope.covered, declared, sandbox, budgets)
+            )
+        if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
+            messages = CommitMessages({}, (f"commits have the default message: {messages}",))
         self._budgets.store()
         writing = CommitSettings(setup.install, setup.identity, messages.texts)
         plans = tuple(with_merge_messages(plan, writing) for plan in plans)
@@ -229,16 +232,14 @@ class Reconciler:
             warnings=(
                 *map(describe_outdated_records, filter(None, [outdated])),
                 *undeclared_warnings,
-                *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
+                *_collect_warnings(partial(find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
                 *dict.fromkeys(it for result in results for it in result.warnings),
                 *others.warnings,
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,
-            snapshot=None
-            if others.statuses
-            else self._build_snapshot(context, listing_requests, results),
+            snapshot=None if others.statuses else self._build_snapshot(context, results),
         )
         return without_failed_policies(pass_plan, policy_errors)
 
@@ -356,13 +357,13 @@ class Reconciler:
         refused = find_retry_time(result.status.requests.values(), evaluator.now)
         if refused is not None:
             instants.append(refused)
-        result = replace(result, retry_at=min(instants, default=None))
-        upstream = inputs.resolved_policy.upstream
-        listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
-        if isinstance(listing, FanoutError):
-            result = replace(result, upstream_failure=listing)
-        if plan is not None and plan.warnings:
-            result = replace(result, template_warnings=plan.warnings)
+        listing = inputs.upstream_listing
+        result = replace(
+            result,
+            retry_at=min(instants, default=None),
+            upstream_failure=listing if isinstance(listing, FanoutError) else None,
+            template_warnings=plan.warnings if plan is not None else (),
+        )
         self._policy_memo.store(inputs, result, plan, publish=publish)
         # Errors of the policy itself name its field; the file and line are known here.
         declaration, error = inputs.resolved_policy.declaration, result.error
@@ -371,27 +372,6 @@ class Reconciler:
             if not where.file and where.object == declaration.identity:
                 error.where = context.declared.where(declaration, where.field)
         return result, plan
-
-    def _build_messages(
-        self,
-        covered: Sequence[ResolvedPolicy],
-        plans: Sequence[PolicyPlan],
-        declared: DeclaredObjects,
-    ) -> CommitMessages:
-        """Build the commit messages, with warnings about templates that yield none."""
-        planned = {(plan.namespace, plan.name) for plan in plans}
-        policy_by_name = {it.subject: it for it in covered}
-        promotions = {
-            it: find_promotions(policy_by_name[it], declared.promotions) for it in sorted(planned)
-        }
-        with self._world.counters.times.phase("changes"):
-            sandbox, budgets = self._world.sandbox, self._budgets
-            messages = run_isolated(
-                partial(build_commit_messages, plans, promotions, sandbox, declared, budgets)
-            )
-        if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
-            return CommitMessages({}, (f"commits have the default message: {messages}",))
-        return messages
 
     def find_concerned(self, declared: DeclaredObjects) -> frozenset[PassSubject] | None:
         """Return the policies and variants that changes since the last call or pass may concern.
@@ -428,39 +408,35 @@ class Reconciler:
 
     def _list_repositories(
         self, scope: PassScope, repositories: Sequence[Repository], max_age: float
-    ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError], PassScope]:
+    ) -> tuple[Mapping[str, RefListing | FanoutError], PassScope]:
         """List every repository of the scope once, or of all policies without records.
 
-        Returns the listing requests, by key of the remote the listing or the error, and the scope
-        without the policies whose repositories show that records were lost. Raises InvalidInput
-        if these are all.
+        Returns by key of the remote the listing or the error, and the scope without the policies
+        whose repositories show that records were lost. Raises InvalidInput if these are all.
         """
         git, setup = self._world.git, self._world.setup
         # Listing the repositories of all policies is expensive and only needed to tell a first
         # start from lost records, that is, while no policy has any.
         has_records = setup.new_records or any(it.head for it in scope.policy_states.values())
         blank_reason = "" if has_records else self._world.records.empty_problem()
-        listing_requests = scope.listing_requests
         if blank_reason:
-            listing_requests = build_listing_requests(
-                scope.all_policies, scope.path_ownership.former_repositories, setup.install
-            )
-        listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
+            former = scope.path_ownership.former_repositories
+            requests = build_listing_requests(scope.all_policies, former, setup.install)
+            scope = replace(scope, listing_requests=requests)
+        listings = git.list_refs(scope.listing_requests, max_age) if scope.listing_requests else {}
         if blank_reason:
             errors = find_lost_policies(
                 blank_reason, scope.all_policies, repositories, listings, setup.install
             )
-            scope = _stop_lost_policies(scope, errors) if errors else scope
-        return listing_requests, listings, scope
+            scope = scope.stop_lost_policies(errors) if errors else scope
+        return listings, scope
 
     def _build_snapshot(
-        self,
-        context: _PassContext,
-        listing_requests: tuple[RefListingRequest, ...],
-        results: Sequence[PolicyResult],
+        self, context: _PassContext, results: Sequence[PolicyResult]
     ) -> NoopSnapshot | None:
         """Return the inputs of a pass without work, or None if a repeated pass may differ."""
-        heads = {key: it.head for key, it in context.scope.policy_states.items() if it.head}
+        scope = context.scope
+        heads = {key: it.head for key, it in scope.policy_states.items() if it.head}
         listings = {key: it for key, it in context.listings.items() if isinstance(it, RefListing)}
         # A repository that could not be listed may hide any change, so such a pass is not stored.
         # The same holds for a forge; and no search shows a status that a check waits for.
@@ -473,12 +449,17 @@ class Reconciler:
             and not any(it.failure is not None or it.statuses for it in forge_states)
         ):
             return None
-        next_check_times = [it.decision.next for it in results if it.decision is not None]
-        next_check_times += [it.retry_at for it in results]
-        next_check = min((it for it in next_check_times if it is not None), default=None)
+        next_checks = [it.decision.next for it in results if it.decision is not None]
+        next_checks += [it.retry_at for it in results]
         urls = tuple(sorted(self._request_observer.hosted_urls))
-        requests = self._request_observer.digest_known(urls)
-        return NoopSnapshot(heads, listing_requests, listings, next_check, urls, requests)
+        return NoopSnapshot(
+            heads,
+            scope.listing_requests,
+            listings,
+            next_check=min((it for it in next_checks if it is not None), default=None),
+            hosted_urls=urls,
+            requests=self._request_observer.digest_known(urls),
+        )
 
     def digest_unchanged_requests(self, urls: Sequence[str]) -> str:
         """Return the digest of the requests in repositories at these URLs if nothing changed.
@@ -538,31 +519,6 @@ class Reconciler:
         return self._request_observer.attach_forges(repositories, repository_states, scope)
 
 
-def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:
-    """Return the scope without these policies. Raises InvalidInput if no other is covered."""
-    stopped: dict[PolicyKey, ResolvedPolicy] = {}
-    for policy in scope.all_policies:
-        if policy.key not in errors:
-            continue
-        try:
-            with count_other_branches(scope.policy_states[policy.records_key]):
-                raise errors[policy.key]
-        except InvalidInput as error:
-            stopped[policy.key] = with_error(policy, error)
-    if all(it.key in stopped for it in scope.covered):
-        keys = [it.key for it in scope.covered] or list(stopped)
-        first_error = stopped[keys[0]].error
-        assert first_error is not None, "a policy is stopped by an error"
-        raise first_error
-    return replace(
-        scope,
-        all_policies=[stopped.get(it.key, it) for it in scope.all_policies],
-        covered=[stopped.get(it.key, it) for it in scope.covered],
-        evaluated=[it for it in scope.evaluated if it.key not in stopped],
-        stopped=[*scope.stopped, *(stopped[it.key] for it in scope.evaluated if it.key in stopped)],
-    )
-
-
 def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
     """Return the result of a policy of which only the error that stopped it is available."""
     return PolicyResult(
@@ -576,18 +532,3 @@ def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
     """Return the warnings that `work` yields, or the internal error that prevents them."""
     warnings = run_isolated(lambda: tuple(work()))
     return (str(warnings),) if isinstance(warnings, FanoutError) else warnings
-
-
-def _find_declaration_warnings(
-    covered: Sequence[ResolvedPolicy], declared: DeclaredObjects
-) -> tuple[str, ...]:
-    """Return warnings about disabled automation and selectors without a match."""
-    policies = [
-        it.upstream_policy
-        for it in covered
-        if it.upstream_policy is not None and it.is_complete and not it.is_being_deleted
-    ]
-    unmatched_warnings = (
-        warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))
-    )
-    return (*describe_disabled_automation(covered, declared), *unmatched_warnings)

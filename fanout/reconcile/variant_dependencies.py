@@ -14,23 +14,8 @@ from fanout.api.package_variant import Dependency as DeclaredDependency
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
-
-
-def build_variant_details(
-    resolved_policy: ResolvedPolicy, dependency_holds: tuple[Hold, ...]
-) -> AttributesByVariant:
-    """Build rollout group, expression variables and dependencies of each variant."""
-    if resolved_policy.upstream_policy is None:
-        attributes = VariantAttributes(dependency_holds=dependency_holds)
-        return {it.name: attributes for it in resolved_policy.variants}
-    groups, variables = resolved_policy.rollout_groups, resolved_policy.expression_variables
-    return {
-        name: VariantAttributes(groups.get(name, 0), variables.get(name, {}))
-        for name in groups.keys() | variables.keys()
-    }
 
 
 def find_dependents(declared: DeclaredObjects, namespace: str, name: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from typing import Any
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.reasons import Reason
-from fanout.errors import FanoutError
 from fanout.gates.gate_rules import CheckRule
 from fanout.plan.gates.variant_facts import VariantFactsMemo
 from fanout.plan.observation.repository_state import RefListing, RepositoryState
@@ -26,7 +25,6 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import VariantLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
@@ -182,7 +180,7 @@ class _MemoEntry(Value, kw_only=True):
             or any(it is not None and now >= it for it in next_checks)
         ):
             return False
-        listing, index = _find_upstream_listing(inputs), inputs.path_ownership.index
+        listing, index = inputs.upstream_listing, inputs.path_ownership.index
         is_listed_alike = listing is self.upstream or (
             isinstance(listing, RefListing) and listing.refs == self.upstream.refs
         )
@@ -244,7 +242,7 @@ class PolicyMemo:
         """Store the result if a later pass may reuse it: no work was planned, nothing failed."""
         key = inputs.resolved_policy.key
         self._entries.pop(key, None)
-        listing, states = _find_upstream_listing(inputs), inputs.path_ownership.own_states
+        listing, states = inputs.upstream_listing, inputs.path_ownership.own_states
         # A plan that only changes the status counts as work: the next pass starts from other lines.
         if (
             plan is None
@@ -289,8 +287,3 @@ def _list_settings(inputs: PolicyInputs, *, publish: bool) -> tuple[object, ...]
         inputs.all_promotions_read,
         inputs.removal_doubt,
     )
-
-
-def _find_upstream_listing(inputs: PolicyInputs) -> RefListing | FanoutError | None:
-    upstream = inputs.resolved_policy.upstream
-    return inputs.listings.get(build_remote(upstream).key) if upstream is not None else None

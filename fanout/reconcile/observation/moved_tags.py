@@ -11,7 +11,6 @@ from fanout.errors import FanoutError
 from fanout.package.revision import select_tag
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.observation.upstream_packages import (
     get_upstream_path,
     get_upstream_tag,
@@ -90,19 +89,16 @@ def find_lost_tags(variant: ObservedVariant, new_tag: str) -> Mapping[str, str]:
 def mark_lost_tags(
     resolved_policy: ResolvedPolicy,
     variants: tuple[ObservedVariant, ...],
-    listings: Mapping[str, RefListing | FanoutError],
+    upstream_listing: RefListing | FanoutError | None,
 ) -> tuple[ObservedVariant, ...]:
     """Return the variants, marked where the upstream tag of the published revision is gone.
 
     Without its tag no rule allows the revision: the candidate silently becomes an older
     one.
     """
-    if resolved_policy.is_being_deleted:
+    if resolved_policy.is_being_deleted or not isinstance(upstream_listing, RefListing):
         return variants
-    listing = listings[build_remote(resolved_policy.declared_upstream).key]
-    if isinstance(listing, FanoutError):
-        return variants
-    tags = list_tags(listing.refs)
+    tags = list_tags(upstream_listing.refs)
     path = get_upstream_path(resolved_policy)
     revisions = {it.published.revision: it.published.commit for it in variants if it.published}
     lost_tags = {

@@ -26,8 +26,9 @@ from fanout.plan.observation.repository_state import (
     url_of_remote,
 )
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch
+from fanout.plan.records.policy_records import PolicyRecords, RewoundBranch, last_acceptance
 from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.records.trace_changes import find_lost_traces
 from fanout.ports import GitStore
 from fanout.reconcile.history.publication_history import HistoryReader
 from fanout.reconcile.observation.mirror_access import OpenReader
@@ -177,6 +178,24 @@ class RecordBaseline(Value):
     accepted_at: datetime | None  # time of the last decision that accepted the records
     now: datetime
 
+    @classmethod
+    def build(
+        cls, inputs: PolicyInputs, now: datetime, *, accepts_new_records: bool
+    ) -> "RecordBaseline":
+        """Build the baseline of a policy; `accepts_new_records`: a person accepts them now."""
+        names = {it.name for it in inputs.policy_state.records}
+        if accepts_new_records:
+            return cls(names, now, now)
+        record = last_acceptance(inputs.own_records)
+        return cls(names, record.at if record is not None else None, now)
+
+    def find_lost_traces(
+        self, inputs: PolicyInputs
+    ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
+        """Yield the repositories that name a record of the policy that is not on record."""
+        key, states = inputs.resolved_policy.records_key, inputs.path_ownership.witness_states
+        return find_lost_traces(states, key, self.record_names, self.accepted_at)
+
     def is_accepted(self, commit: Commit) -> bool:
         """Return whether a person accepted the records after a commit."""
         return self.accepted_at is not None and commit.timestamp <= self.accepted_at.timestamp()
@@ -269,11 +288,9 @@ def refuse_missing_records(inputs: PolicyInputs, variants: tuple[ObservedVariant
     )
 
 
-def refuse_lost_traces(
-    inputs: PolicyInputs, lost_traces: Iterable[tuple[RepositoryState, RecordTrace]]
-) -> None:
+def refuse_lost_traces(inputs: PolicyInputs, baseline: RecordBaseline) -> None:
     """Raise InvalidInput if a repository names a record that is not on record."""
-    for repository_state, trace in lost_traces:
+    for repository_state, trace in baseline.find_lost_traces(inputs):
         raise build_reset_error(
             f"record {trace.record} stopped something and is named in"
             f" {repository_state.remote.url}, but it is not on record: the records were reset to"

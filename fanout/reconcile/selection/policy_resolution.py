@@ -538,18 +538,3 @@ def find_promotions(
 def are_all_promotions_read(declared: DeclaredObjects, namespace: str) -> bool:
     """Return True if every PromotionPolicy of the namespace could be read."""
     return not any(declared.find_unusable_own(PromotionPolicy, namespace))
-
-
-def describe_disabled_automation(
-    resolved_policies: Sequence[ResolvedPolicy], declared: DeclaredObjects
-) -> tuple[str, ...]:
-    """Return why automation is off although a PromotionPolicy may have enabled it."""
-    namespaces = sorted({resolved_policy.namespace for resolved_policy in resolved_policies})
-    unusable_promotions = dict.fromkeys(
-        it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
-    )
-    return tuple(
-        f"automatic promotion is off while {it} cannot be read: a PromotionPolicy can restrict what"
-        " others allow; correct it"
-        for it in unusable_promotions
-    )

@@ -1,4 +1,4 @@
-"""Findings of `fanout validate` about targets, selectors and function configuration.
+"""Findings of `fanout validate` about targets, selectors and references.
 
 Variants of every policy are resolved as in a pass, without Git, to report what a pass
 would refuse or hold. An error makes a target fail in every sweep; a warning may be
@@ -10,21 +10,21 @@ it only once the variant is that far.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import GROUP
+from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
 from fanout.api.text_fields import format_value, pluralize
-from fanout.api.upstream_policy import FunctionTemplate, UpstreamPolicy, VariantTemplate
+from fanout.api.upstream_policy import UpstreamPolicy, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
 from fanout.declared.declaration_failure import own_kind
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.declared.finding import Finding
-from fanout.errors import InvalidInput
+from fanout.declared.finding import Finding, group_findings
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.policy_windows import build_calendars
 from fanout.ports import Sandbox
@@ -43,8 +43,6 @@ from fanout.selection.target_selection import (
 )
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
 from fanout.values import as_data, replace
-from fanout.variants.function_registry import find_function, find_script_function
-from fanout.variants.functions.function_config import UnknownField
 
 _CONDITION = "propagateWhen"
 
@@ -295,45 +293,6 @@ def _find_unmatched_groups(
                 yield Finding(where, f"{none} has these labels", remedy, "warning")
 
 
-def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a finding for every configuration that its function would refuse.
-
-    Values of expressions are not available; of such a configuration only the keys are
-    validated.
-    """
-    policy_pipelines = [
-        (policy, f"spec.targets[{index}].template.pipeline", entry.template.pipeline)
-        for policy in declared.policies
-        for index, entry in enumerate(policy.spec.targets)
-    ]
-    variant_pipelines = [
-        (variant, "spec.pipeline", variant.spec.pipeline) for variant in declared.variants
-    ]
-    functions = (
-        (declaration, f"{field}.{section}[{index}].configMap", function)
-        for declaration, field, pipeline in (*policy_pipelines, *variant_pipelines)
-        for section in ("mutators", "validators")
-        for index, function in enumerate(getattr(pipeline, section))
-    )
-    findings: list[Finding] = []
-    for declaration, field, function in functions:
-        implementation = find_function(function.image) or find_script_function(function.image)
-        if implementation is None or function.config_path:
-            continue
-        exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()
-        data: dict[str, str] = {**function.config_map}
-        data |= {pair.key: pair.value or "x" for pair in exprs if pair.key}
-        try:
-            implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
-        except InvalidInput as error:
-            if not exprs or isinstance(error, UnknownField):
-                # `configMap` has the keys of the ConfigMap's data.
-                problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
-                sentence = f"{implementation.name}: {problem}"
-                findings.append(Finding(declared.where(declaration, field), sentence, error.remedy))
-    return tuple(findings)
-
-
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
     """Yield a warning for each PromotionPolicy whose windows never open from `now` on."""
     for promotion in declared.promotions:
@@ -374,6 +333,26 @@ def find_unmatched_selectors(
                 remedy = "correct kind and group, or pass the files of the objects to -f"
             where = declared.where(policy, f"spec.targets[{index}].objectSelector")
             yield Finding(where, problem, remedy, "warning")
+
+
+def find_declaration_warnings(
+    resolved_policies: Sequence[ResolvedPolicy], declared: DeclaredObjects
+) -> Iterator[str]:
+    """Yield the warnings of a pass: disabled automation, and selectors without a match."""
+    namespaces = sorted({it.namespace for it in resolved_policies})
+    for unusable in dict.fromkeys(
+        it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
+    ):
+        yield (
+            f"automatic promotion is off while {unusable} cannot be read: a PromotionPolicy can"
+            " restrict what others allow; correct it"
+        )
+    policies = [
+        it.upstream_policy
+        for it in resolved_policies
+        if it.upstream_policy is not None and it.is_complete and not it.is_being_deleted
+    ]
+    yield from (line for _, line in group_findings(find_unmatched_selectors(declared, policies)))
 
 
 def find_unmatched_dependencies(declared: DeclaredObjects) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
-"""Validation of expressions and templates in declared objects, and of their revisions.
+"""Validation of what an object says by itself: expressions, revisions, function configuration.
 
-`fanout validate` reports all that cannot be parsed or compiled.
+`fanout validate` reports all that cannot be parsed or compiled, and statuses have the errors that
+no pass meets: each object is validated once for them.
 """
 
 import re
@@ -12,6 +13,7 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.object_meta import KRMObject
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import join_words
+from fanout.api.upstream_policy import FunctionTemplate
 from fanout.declared.declared_objects import DeclaredObjects, key_of, locate_broken
 from fanout.declared.finding import Finding
 from fanout.declared.object_key import ObjectKey
@@ -22,10 +24,11 @@ from fanout.plan.pull_requests.template_variables import TEXT_VARIABLES, TITLE_V
 from fanout.ports import Sandbox
 from fanout.reconcile.commit_templates import TEMPLATE_VARIABLES
 from fanout.reconcile.selection.policy_resolution import list_declarations
-from fanout.reconcile.validation.declaration_findings import find_function_findings
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 from fanout.values import replace
+from fanout.variants.function_registry import find_function, find_script_function
+from fanout.variants.functions.function_config import UnknownField
 
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")
@@ -176,6 +179,47 @@ def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
             yield DeclaredCode(path, value)
         elif field.endswith("Template"):
             yield DeclaredCode(path, value, is_template=True)
+
+
+def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
+    """Return a finding for every configuration that its function would refuse.
+
+    Values of expressions are not available; of such a configuration only the keys are
+    validated.
+    """
+    policy_pipelines = [
+        (policy, f"spec.targets[{index}].template.pipeline", entry.template.pipeline)
+        for policy in declared.policies
+        for index, entry in enumerate(policy.spec.targets)
+    ]
+    variant_pipelines = [
+        (variant, "spec.pipeline", variant.spec.pipeline) for variant in declared.variants
+    ]
+    functions = (
+        (declaration, f"{pipeline_path}.{section}[{index}].configMap", function)
+        for declaration, pipeline_path, pipeline in (*policy_pipelines, *variant_pipelines)
+        for section in ("mutators", "validators")
+        for index, function in enumerate(getattr(pipeline, section))
+    )
+    findings: list[Finding] = []
+    for declaration, field_path, function in functions:
+        implementation = find_function(function.image) or find_script_function(function.image)
+        if implementation is None or function.config_path:
+            continue
+        exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()
+        data: dict[str, str] = {**function.config_map}
+        data |= {pair.key: pair.value or "x" for pair in exprs if pair.key}
+        try:
+            implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
+        except InvalidInput as error:
+            if not exprs or isinstance(error, UnknownField):
+                # `configMap` has the keys of the ConfigMap's data.
+                problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
+                sentence = f"{implementation.name}: {problem}"
+                findings.append(
+                    Finding(declared.where(declaration, field_path), sentence, error.remedy)
+                )
+    return tuple(findings)
 
 
 ErrorsByObject = Mapping[str, tuple[str, ...]]
