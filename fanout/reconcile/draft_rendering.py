@@ -8,7 +8,7 @@ from fanout.api.results import Hold
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
-from fanout.plan.drafts.drafts_per_round import DueDrafts
+from fanout.plan.drafts.drafts_per_round import DraftLimit, DueDrafts, find_due_drafts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
@@ -22,7 +22,7 @@ from fanout.reconcile.observation.upstream_packages import (
     add_adoption_obstacle,
     get_upstream_tag,
 )
-from fanout.reconcile.policy_phases import ObservedPolicy
+from fanout.reconcile.policy_phases import ObservedPolicy, RenderedPolicy, SelectedPolicy
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
 from fanout.telemetry.metrics import Counters, ProgressReporter
@@ -98,6 +98,19 @@ class DraftRenderer(Value, kw_only=True):
             resolved_policy.declared_upstream, package, revision, commit
         )
 
+    def render_drafts(self, selected: SelectedPolicy, limit: DraftLimit | None) -> RenderedPolicy:
+        """Render the drafts that are missing or outdated, as many as a policy may write."""
+        variant_memo = selected.observed.variant_memo
+        by_name = variant_memo.find_idle(selected.variants)
+        variants = [it for it in selected.variants if it.spec.name not in by_name]
+        due = find_due_drafts(variants, selected.suspended, limit)
+        busy = due.written | due.postponed | selected.suspended
+        for variant in self.render_due(variants, due, selected.observed.inputs.budget):
+            by_name[variant.spec.name] = variant
+            if variant.spec.name not in busy:
+                variant_memo.store_idle(variant)
+        return RenderedPolicy(selected, tuple([by_name[it.spec.name] for it in selected.variants]))
+
     def render_due(
         self, variants: Sequence[SelectedVariant], due: DueDrafts, budget: EvaluationBudget | None
     ) -> tuple[RenderedVariant, ...]:
@@ -133,6 +146,29 @@ class DraftRenderer(Value, kw_only=True):
                 # before, or it would ask again without end.
                 self.function_results.drop_if_large()
             return tuple(rendered_variants)
+
+    def _render(self, variant: SelectedVariant) -> RenderedVariant:
+        """Return the variant with its content, or its failure. Raises InputPending."""
+        try:
+            with _RENDERING_BARRIER:
+                if variant.is_rollback:
+                    return self.rollback_selector.load_content(variant)
+                assert variant.package is not None, "a variant with inputs has a package"
+                assert variant.inputs is not None, "a draft is wanted for variants with inputs only"
+                results = self.function_results.results
+                content = render_variant(variant.package, variant.spec, variant.inputs, results)
+                rendered = RenderedVariant(variant, content)
+                if not variant.observed.needs_merge:
+                    return rendered
+                with self.counters.times.phase("merging"):
+                    return self.merger.merge_edits(rendered)
+        except FanoutError as error:
+            if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
+                # Adopting needs the state that people cloned, which only the merge reads: this
+                # obstacle amends what was observed.
+                observed = add_adoption_obstacle(variant.observed, error)
+                return RenderedVariant(replace(variant, observed=observed))
+            return RenderedVariant(variant, rendering_failure=error)
 
     def _prepare_package(
         self, observed: ObservedPolicy, revision: str
@@ -209,29 +245,6 @@ class DraftRenderer(Value, kw_only=True):
         if memoized is not None and inputs is memoized.inputs:
             return memoized
         return SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
-
-    def _render(self, variant: SelectedVariant) -> RenderedVariant:
-        """Return the variant with its content, or its failure. Raises InputPending."""
-        try:
-            with _RENDERING_BARRIER:
-                if variant.is_rollback:
-                    return self.rollback_selector.load_content(variant)
-                assert variant.package is not None, "a variant with inputs has a package"
-                assert variant.inputs is not None, "a draft is wanted for variants with inputs only"
-                results = self.function_results.results
-                content = render_variant(variant.package, variant.spec, variant.inputs, results)
-                rendered = RenderedVariant(variant, content)
-                if not variant.observed.needs_merge:
-                    return rendered
-                with self.counters.times.phase("merging"):
-                    return self.merger.merge_edits(rendered)
-        except FanoutError as error:
-            if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
-                # Adopting needs the state that people cloned, which only the merge reads: this
-                # obstacle amends what was observed.
-                observed = add_adoption_obstacle(variant.observed, error)
-                return RenderedVariant(replace(variant, observed=observed))
-            return RenderedVariant(variant, rendering_failure=error)
 
 
 def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | None:

@@ -10,9 +10,11 @@ from functools import partial
 from operator import itemgetter
 
 from fanout.api.gate_vocabulary import VariantState
+from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.evaluation_results import PolicyEvaluation
@@ -198,7 +200,45 @@ class PolicyResult(Value, kw_only=True):
     @property
     def problems(self) -> tuple[PassProblem, ...]:
         """Problems of this policy, its targets and its variants, apart from gates."""
-        return tuple(_find_problems(self))
+        problem = partial(PassProblem, policy=self.title)
+        problems: list[PassProblem] = []
+        if self.error is not None:
+            problems.append(_build_policy_problem(self, self.error))
+        problems += (
+            problem(
+                subject=failure.target,
+                reason=failure.reason,
+                message=failure.problem,
+                noun="target",
+                names=(failure.target.rpartition("/")[2],),
+            )
+            for failure in self.resolved_policy.failures
+        )
+        for failure in describe_orphans(self.resolved_policy, self.orphans, self.removals):
+            if failure.target not in self.removals.removable:  # removable ones are in the plan
+                first_hold = next(iter(self.removals.holds.get(failure.target, ())), None)
+                problems.append(
+                    problem(
+                        subject=failure.target,
+                        reason=str(first_hold.reason) if first_hold is not None else failure.reason,
+                        message=failure.problem,
+                        failed=False,
+                        gone=True,
+                    )
+                )
+        problems += self.unwritten_traces
+        if self.error is not None:
+            return tuple(problems)  # the policy's error is the reason for all its holds
+        problems += _find_repository_problems(self)
+        undecided = self.undecided_conflicts
+        by_variant = [
+            (variant.spec.target, it)
+            for variant in self.variants
+            for it in _find_variant_problems(self, variant, undecided.get(variant.spec.name, 0))
+        ]
+        names = self.target_names if by_variant else {}
+        problems += (replace(it, target_name=names[target]) for target, it in by_variant)
+        return tuple(problems)
 
 
 class NoopSnapshot(Value):
@@ -253,6 +293,26 @@ class PassPlan(Value, kw_only=True):
                 found = tuple(it.with_commands(commands) for it in found)
             problems += found
         return tuple(problems)
+
+    @property
+    def completed_deletions(self) -> tuple[UpstreamPolicy | PackageVariant, ...]:
+        """Objects that are being deleted and have nothing downstream any more.
+
+        Judged by what the pass observed. What it is about to remove counts as present, because a
+        push may fail; the pass after it finds out.
+        """
+        busy = {(plan.namespace, plan.name) for plan in self.plans if plan.actions}
+        return tuple(
+            declaration
+            for result in self.policies
+            if (declaration := result.resolved_policy.declaration) is not None
+            and declaration.is_being_deleted
+            and result.resolved_policy.subject not in busy
+            and result.error is None
+            # Drafts of a repository that does not respond are not seen.
+            and all(it.failure is None for it in result.repository_states)
+            and not result.orphans
+        )
 
     @property
     def printed_plan(self) -> Plan:
@@ -358,45 +418,6 @@ def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> Pa
     )
 
 
-def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    problem = partial(PassProblem, policy=policy_result.title)
-    if policy_result.error is not None:
-        yield _build_policy_problem(policy_result, policy_result.error)
-    for failure in policy_result.resolved_policy.failures:
-        yield problem(
-            subject=failure.target,
-            reason=failure.reason,
-            message=failure.problem,
-            noun="target",
-            names=(failure.target.rpartition("/")[2],),
-        )
-    removals = policy_result.removals
-    for failure in describe_orphans(policy_result.resolved_policy, policy_result.orphans, removals):
-        if failure.target not in removals.removable:  # removable ones are in the plan
-            first_hold = next(iter(removals.holds.get(failure.target, ())), None)
-            yield problem(
-                subject=failure.target,
-                reason=str(first_hold.reason) if first_hold is not None else failure.reason,
-                message=failure.problem,
-                failed=False,
-                gone=True,
-            )
-    yield from policy_result.unwritten_traces
-    if policy_result.error is not None:
-        return  # the policy's error is the reason for all its holds
-    yield from _find_repository_problems(policy_result)
-    undecided = policy_result.undecided_conflicts
-    problems = [
-        (variant.spec.target, it)
-        for variant in policy_result.variants
-        for it in _find_variant_problems(
-            policy_result, variant, undecided.get(variant.spec.name, 0)
-        )
-    ]
-    target_names = policy_result.target_names if problems else {}
-    yield from (replace(it, target_name=target_names[target]) for target, it in problems)
-
-
 def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
     problem = partial(PassProblem, policy=policy_result.title, noun="repository", failed=False)
     variants = [it.selected.observed for it in policy_result.variants]
@@ -443,8 +464,22 @@ def _find_variant_problems(
 
     `open_conflicts`: number of undecided merge conflicts of its open draft.
     """
-    problem = partial(_build_problem, policy_result, variant)
-    observed, failure, name = variant.observed, variant.render_failure, variant.spec.name
+    observed, failure, spec = variant.observed, variant.render_failure, variant.spec
+    name, place = spec.name, f"{spec.repository}:{spec.path}"
+
+    def problem(
+        reason: str, message: str, reminder: str = "", *, failed: bool = False
+    ) -> PassProblem:
+        return PassProblem(
+            policy=policy_result.title,
+            subject=name,
+            reason=str(reason),
+            message=message,
+            failed=failed,
+            names=(spec.target, place, spec.path, observed.draft_ref),
+            again=reminder,
+        )
+
     decision = policy_result.decision.variants.get(name) if policy_result.decision else None
     # That of a held variant; in other states, the one that a person must fix.
     hold = next(
@@ -460,7 +495,7 @@ def _find_variant_problems(
     elif observed.obstacle is not None:
         yield problem(observed.obstacle.reason, observed.obstacle.message, failed=True)
     elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
-        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(variant.spec.stage)
+        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
         yield problem(hold.reason, hold.message, failed=is_misplaced)
     if observed.missing_tag:
         yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
@@ -486,7 +521,7 @@ def _find_variant_problems(
                 f" to the draft or run `fanout resolve {policy} --variant {name} --reason WHY`"
             )
             if variant.merged is None:
-                subject = f"{policy}/{variant.spec.stage}/{name}" if variant.spec.policy else name
+                subject = f"{policy}/{spec.stage}/{name}" if spec.policy else name
                 reminder = f"{number}; run `fanout explain {subject}`"
         conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
         yield replace(conflict, accepted=is_accepted)
@@ -494,25 +529,3 @@ def _find_variant_problems(
         yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
     if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
         yield problem(Reason.OUT_OF_BAND, MERGED_EARLY)
-
-
-def _build_problem(
-    policy_result: PolicyResult,
-    variant: RenderedVariant,
-    reason: str,
-    message: str,
-    reminder: str = "",
-    *,
-    failed: bool = False,
-) -> PassProblem:
-    spec = variant.spec
-    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, variant.observed.draft_ref)
-    return PassProblem(
-        policy=policy_result.title,
-        subject=spec.name,
-        reason=str(reason),
-        message=message,
-        failed=failed,
-        names=names,
-        again=reminder,
-    )

@@ -11,7 +11,7 @@ from functools import partial
 from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.object_key import ObjectKey
-from fanout.errors import Bug, FanoutError, RateLimited
+from fanout.errors import Bug, FanoutError
 from fanout.plan.observation.repository_state import (
     RefListing,
     RepositoryAccess,
@@ -19,7 +19,6 @@ from fanout.plan.observation.repository_state import (
 )
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings, with_merge_messages
-from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.commit_templates import CommitMessages, build_commit_messages
 from fanout.reconcile.draft_rendering import DraftRenderer
@@ -29,7 +28,7 @@ from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.history.rollback_selection import RollbackSelector
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
-from fanout.reconcile.observation.evidence_observer import ANSWER_PAUSE, CheckProber
+from fanout.reconcile.observation.evidence_observer import CheckProber
 from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_access import build_listing_requests, build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
@@ -279,13 +278,12 @@ class Reconciler:
             world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
         )
         evaluator = PolicyEvaluator(
-            git=world.git,
+            world=world,
+            declared=declared,
+            mode=mode,
+            now=now,
             renderer=renderer,
             prober=prober,
-            setup=world.setup,
-            now=now,
-            publish=mode.publish,
-            draft_limit=mode.draft_limit,
             edit_detector=self._edit_detector,
             conditions=self._conditions,
             policy_memo=self._policy_memo,
@@ -325,7 +323,7 @@ class Reconciler:
             try:
                 with BARRIER:
                     inputs = context.build_inputs(resolved_policy, results)
-                    result, plan = self._evaluate_changed(inputs, context)
+                    result, plan = context.evaluator.evaluate_changed(inputs)
             except Bug as error:  # it stops this policy alone
                 result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
             results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
@@ -334,44 +332,6 @@ class Reconciler:
             tuple(results[it.key] for it in scope.covered),
             tuple(plan for plan in covered_plans if plan is not None),
         )
-
-    def _evaluate_changed(
-        self, inputs: PolicyInputs, context: _PassContext
-    ) -> tuple[PolicyResult, PolicyPlan | None]:
-        """Evaluate the policy, or return its memoized result if its inputs are unchanged."""
-        evaluator, publish = context.evaluator, context.mode.publish
-        memoized = self._policy_memo.find_result(inputs, evaluator.now, publish=publish)
-        if memoized is not None:
-            return memoized, None
-        with self._world.counters.times.phase("judging"):
-            result, plan = evaluator.evaluate(inputs)
-        self._world.counters.add("judged")
-        # When the policy is evaluated again, although nothing of it may have changed.
-        budget, states = inputs.budget, inputs.path_ownership.own_states
-        failures = (it.forge.failure for it in states if it.forge is not None)
-        instants = [it.until for it in failures if isinstance(it, RateLimited)]
-        if budget is not None and budget.retry_at is not None:
-            instants.append(budget.retry_at)
-        if inputs.resolved_policy.key in evaluator.prober.unanswered:
-            instants.append(evaluator.now + ANSWER_PAUSE)
-        refused = find_retry_time(result.status.requests.values(), evaluator.now)
-        if refused is not None:
-            instants.append(refused)
-        listing = inputs.upstream_listing
-        result = replace(
-            result,
-            retry_at=min(instants, default=None),
-            upstream_failure=listing if isinstance(listing, FanoutError) else None,
-            template_warnings=plan.warnings if plan is not None else (),
-        )
-        self._policy_memo.store(inputs, result, plan, publish=publish)
-        # Errors of the policy itself name its field; the file and line are known here.
-        declaration, error = inputs.resolved_policy.declaration, result.error
-        if declaration is not None and error is not None:
-            where = error.where
-            if not where.file and where.object == declaration.identity:
-                error.where = context.declared.where(declaration, where.field)
-        return result, plan
 
     def find_concerned(self, declared: DeclaredObjects) -> frozenset[PassSubject] | None:
         """Return the policies and variants that changes since the last call or pass may concern.

@@ -252,7 +252,7 @@ LATE = [
     ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
-    ("troubles", "reconcile.pass_results:_find_problems", told("bad")),
+    ("troubles", "reconcile.pass_results:_find_repository_problems", told("bad")),
 ]
 
 

@@ -36,6 +36,7 @@ from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
+from fanout.reconcile.world import Setup
 from fanout.selection.ref_names import record_traces_ref, vendor_ref
 from fanout.values import Value, replace
 
@@ -179,12 +180,10 @@ class RecordBaseline(Value):
     now: datetime
 
     @classmethod
-    def build(
-        cls, inputs: PolicyInputs, now: datetime, *, accepts_new_records: bool
-    ) -> "RecordBaseline":
-        """Build the baseline of a policy; `accepts_new_records`: a person accepts them now."""
+    def build(cls, inputs: PolicyInputs, setup: Setup, now: datetime) -> "RecordBaseline":
+        """Build the baseline of a policy."""
         names = {it.name for it in inputs.policy_state.records}
-        if accepts_new_records:
+        if setup.new_records:
             return cls(names, now, now)
         record = last_acceptance(inputs.own_records)
         return cls(names, record.at if record is not None else None, now)
