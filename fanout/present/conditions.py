@@ -28,8 +28,9 @@ from fanout.reconcile.edits.edit_detection import (
     describe_edits,
     describe_faults,
     describe_leftover_draft,
+    describe_lost_tag,
+    find_tag_problems,
 )
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import MERGED_EARLY, PolicyResult, describe_outdated_records
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 from fanout.reconcile.selection.policy_resolution import repository_key

@@ -39,8 +39,12 @@ from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
 from fanout.plan.removal.removal_drafts import RemovalDraftPlan
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.edits.edit_detection import describe_faults, find_lost_renderings
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
+from fanout.reconcile.edits.edit_detection import (
+    describe_faults,
+    describe_lost_tag,
+    find_lost_renderings,
+    find_tag_problems,
+)
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.target_names import shorten_target_keys
@@ -79,11 +83,6 @@ class PassProblem(Value, kw_only=True):
     def needs_fix(self) -> bool:
         """True if the subject failed, or is held by something that a person must fix."""
         return self.failed or (self.reason in NEEDS_REPAIR and not self.accepted)
-
-    def with_commands(self, commands: MessageCommands) -> "PassProblem":
-        """Return the problem with the commands in its sentences completed."""
-        message, again = map(commands.complete_text, (self.message, self.again))
-        return replace(self, message=message, again=again)
 
 
 class PolicyResult(Value, kw_only=True):
@@ -289,8 +288,11 @@ class PassPlan(Value, kw_only=True):
             if isinstance(found, FanoutError):
                 found = (_build_policy_problem(item, found),)
             if found and policy.name in shared_names:
-                commands = MessageCommands((("namespace", policy.namespace),))
-                found = tuple(it.with_commands(commands) for it in found)
+                complete = MessageCommands((("namespace", policy.namespace),)).complete_text
+                found = tuple(
+                    replace(it, message=complete(it.message), again=complete(it.again))
+                    for it in found
+                )
             problems += found
         return tuple(problems)
 

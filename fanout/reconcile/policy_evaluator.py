@@ -63,10 +63,9 @@ from fanout.plan.removal.removal_plan import PolicyCleanup
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.reconcile.draft_rendering import DraftRenderer
-from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
+from fanout.reconcile.edits.edit_detection import DownstreamEditDetector, mark_lost_tags
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.evidence_observer import ANSWER_PAUSE, CheckProber, match_evidence
-from fanout.reconcile.observation.moved_tags import mark_lost_tags
 from fanout.reconcile.observation.upstream_packages import (
     find_revisions,
     find_unusable,

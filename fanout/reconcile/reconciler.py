@@ -33,7 +33,7 @@ from fanout.reconcile.observation.mirror_access import PackageContentCache
 from fanout.reconcile.observation.repository_access import build_listing_requests, build_remote
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
-from fanout.reconcile.ownership.path_claims import find_writing_accesses
+from fanout.reconcile.ownership.path_claims import find_writing_accesses, group_drafted_states
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.pass_results import (
     NoopSnapshot,
@@ -186,9 +186,13 @@ class Reconciler:
         outdated = next((it.outdated for it in policy_states.values() if it.outdated), "")
         self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
-        find_paths = self._ownership_memo.find_paths
         scope = build_scope(
-            resolved_policies, policy_states, declared.repositories, mode, setup.install, find_paths
+            resolved_policies,
+            policy_states,
+            declared.repositories,
+            mode,
+            setup.install,
+            self._ownership_memo,
         )
         with phase("listings"):
             # What another process published is not on an older listing, and would look as if it had
@@ -252,7 +256,7 @@ class Reconciler:
     ) -> _PassContext:
         """Read the states of all repositories, and count the claims of those who have written."""
         repository_states = self._read_repository_states(scope, declared, listings)
-        drafted_states = self._ownership_memo.group_drafted_states(repository_states.values())
+        drafted_states = group_drafted_states(repository_states.values())
         ownership = scope.path_ownership
         writing_accesses = find_writing_accesses(
             ownership.policy_paths.claims,
@@ -444,7 +448,7 @@ class Reconciler:
         for former_repositories in scope.path_ownership.former_by_policy.values():
             for repository, _ in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
-        paths = scope.path_ownership.policy_paths.paths_by_url
+        policy_paths = scope.path_ownership.policy_paths
         # Of all that are declared, so that tags do not depend on what a pass covers.
         # One Repository with `tags: None` is enough: of its publications a tag could not be taken
         # back.
@@ -457,7 +461,7 @@ class Reconciler:
         states_by_access: dict[RepositoryAccess, RepositoryState] = {}
         for key, repository in repositories.items():
             remote = build_remote(repository)
-            listing = scope.unusable_repositories.get(key, listings[remote.key])
+            listing = policy_paths.claims.branch_conflicts.get(key, listings[remote.key])
             if isinstance(listing, FanoutError):
                 repository_states[key] = self._observer.read_state(
                     remote, full_branch_name(repository), listing, ()
@@ -472,7 +476,7 @@ class Reconciler:
                     remote,
                     full_branch_name(repository),
                     listing,
-                    paths.get(access[0], ()),
+                    policy_paths.paths_by_url.get(access[0], ()),
                     pushes_tags=access not in untagged,
                 )
             repository_states[key] = states_by_access[access]

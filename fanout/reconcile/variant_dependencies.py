@@ -121,13 +121,32 @@ class VariantDependencies:
         results: Mapping[PolicyKey, PolicyResult],
     ) -> Hold | None:
         dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
-        name = dependency.variant or ""
+        name, target = dependency.variant or "", dependency.target or ""
         if dependency.policy is not None:
             name = self._variant_by_target.get(
-                (resolved_policy.namespace, dependency.policy, dependency.target or ""), ""
+                (resolved_policy.namespace, dependency.policy, target), ""
             )
         if dependency_policy is None or not name:
-            sentence = _describe_missing(dependency_policy, dependency)
+            if dependency.policy is None:
+                sentence = f"waits for variant {name}, which does not exist"
+            elif dependency_policy is None:
+                sentence = f"waits for UpstreamPolicy {dependency.policy}, which does not exist"
+            else:
+                keys = sorted(spec.target for spec in dependency_policy.variants)
+                remedy = suggest_name(
+                    target, keys[:1000], "correct spec.dependsOn, or add the target"
+                )
+                sentence = (
+                    f"waits for target {target}, which UpstreamPolicy {dependency.policy} does not"
+                    f" have; {remedy}"
+                )
+                for failure in dependency_policy.failures:
+                    if failure.target == dependency.target and failure.problem:
+                        sentence = (
+                            f"waits for target {target} of {dependency.policy}, which has no"
+                            f" variant: {failure.problem}"
+                        )
+                        break
             return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
         cycle = self._cycle_by_key.get(resolved_policy.key, ())
         if cycle and name in cycle:
@@ -150,24 +169,6 @@ class VariantDependencies:
             sentence += f": {hold.message}"
         actor = hold.who if hold is not None else ""
         return Hold(Reason.DEPENDENCY_PENDING, sentence, actor, until=decision.next)
-
-
-def _describe_missing(
-    dependency_policy: ResolvedPolicy | None, dependency: DeclaredDependency
-) -> str:
-    if dependency.policy is None:
-        return f"waits for variant {dependency.variant or ''}, which does not exist"
-    if dependency_policy is None:
-        return f"waits for UpstreamPolicy {dependency.policy}, which does not exist"
-    target = dependency.target or ""
-    for failure in dependency_policy.failures:
-        if failure.target == dependency.target and failure.problem:
-            beginning = f"waits for target {target} of {dependency.policy}, which has no variant"
-            return f"{beginning}: {failure.problem}"
-    target_keys = sorted(spec.target for spec in dependency_policy.variants)
-    remedy = suggest_name(target, target_keys[:1000], "correct spec.dependsOn, or add the target")
-    policy = f"UpstreamPolicy {dependency.policy}"
-    return f"waits for target {target}, which {policy} does not have; {remedy}"
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:

@@ -55,11 +55,12 @@ from fanout.reconcile.edits.edit_detection import (
     DownstreamEditDetector,
     describe_edits,
     describe_leftover_draft,
+    describe_lost_tag,
+    find_tag_problems,
 )
 from fanout.reconcile.history.publication_history import HistoryReader
 from fanout.reconcile.memo.policy_memo import VariantMemo
 from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.observation.upstream_packages import (
     UpstreamPackages,
     find_origin,

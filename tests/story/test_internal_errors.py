@@ -162,7 +162,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
         AMS,
     ),
     ("reading records", "cluster.policy_state_store:read_branch", texts("policy='bad'"), BAD),
-    ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
+    ("places of a policy", "reconcile.ownership.path_ownership:_named_places", named("bad"), BAD),
     (
         "what is to be listed",
         "reconcile.observation.repository_access:join_upstream_path",
@@ -249,7 +249,11 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
 # Behind the push, or in the pass after it.
 LATE = [
     ("reading the status", "cluster.record_files:parse_status", texts("variant/bad")),
-    ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
+    (
+        "places on record",
+        "reconcile.ownership.path_ownership:RecordedPaths.add_line",
+        texts("'bad-"),
+    ),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
     ("troubles", "reconcile.pass_results:_find_repository_problems", told("bad")),

@@ -35,9 +35,9 @@ from fanout.plan.repository_changes import (
     last_publication_tag,
     next_publication_tag,
 )
+from fanout.reconcile.edits.edit_detection import find_lost_tags
 from fanout.reconcile.execution.refused_pushes import PushResults, push_changes
 from fanout.reconcile.execution.trace_execution import write_traces
-from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.policy_isolation import (

@@ -25,7 +25,7 @@ from fanout.plan.policy_plan import PolicyPlan
 from fanout.plan.records.policy_status import VariantLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.ownership.path_ownership import OwnershipConflicts, PolicyPaths
+from fanout.reconcile.ownership.path_ownership import PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
@@ -163,7 +163,7 @@ class _MemoEntry(Value, kw_only=True):
     upstream: RefListing
     states: Mapping[int, RepositoryState]  # of its repositories, by their id
     policy_paths: PolicyPaths  # of all policies
-    conflicts: OwnershipConflicts
+    conflicts: tuple[object, ...]  # with the paths of others
     evaluated_at: datetime
     result: PolicyResult
 

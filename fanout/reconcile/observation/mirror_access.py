@@ -97,24 +97,13 @@ class PackageContentCache:
             # Cached blobs are handed in, so the reader only reads those that are new.
             files = reader.files(tree, self._blobs)
             for entry, data in files.values():
-                self._keep(entry.oid, data)
+                if entry.oid not in self._blobs:
+                    self._make_room(len(data))
+                    self._blobs[entry.oid] = data
             cached = {path: (entry.mode, data) for path, (entry, data) in files.items()}
             self._make_room(_ENTRY_BYTES * len(cached))
             self._trees[namespace, tree] = cached
         return cached
-
-    def read_blob(self, reader: ObjectReader, oid: str) -> bytes:
-        """Return the data of a file. Raises Unavailable, and InvalidInput for a large file."""
-        data = self._blobs.get(oid)
-        if data is None:
-            data = reader.blob(oid)
-            self._keep(oid, data)
-        return data
-
-    def _keep(self, oid: str, data: bytes) -> None:
-        if oid not in self._blobs:
-            self._make_room(len(data))
-            self._blobs[oid] = data
 
     def _make_room(self, size: int) -> None:
         # Everything is dropped at once: an eviction order would cost bookkeeping on every hit, and

@@ -64,6 +64,23 @@ class StatementIndex(Value):
     by_path: Mapping[str, PublicationStatement]
     used_numbers: Mapping[str, int]  # by path that was left
 
+    def find_highest_numbers(self, refs: Mapping[str, str]) -> dict[str, int]:
+        """Return the highest publication number of each path, by the vendor branch and by tags."""
+        highest = dict(self.used_numbers)
+        for path, statement in self.by_path.items():
+            highest[path] = max(highest.get(path, 0), statement.number)
+        distant: list[tuple[int, str]] = []
+        for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
+            path, number = match[1], int(match[2])
+            if number > highest.get(path, 0) + _MAX_GAP:
+                distant.append((number, path))
+            elif number > highest.get(path, 0):
+                highest[path] = number
+        for number, path in sorted(distant):
+            if highest.get(path, 0) < number <= highest.get(path, 0) + _MAX_GAP:
+                highest[path] = number
+        return highest
+
 
 NO_STATEMENTS = StatementIndex("", "", {}, {})
 
@@ -299,7 +316,7 @@ class RepositoryObserver:
             },
             other_installations=other_installations,
             pushes_tags=pushes_tags,
-            publication_numbers=_find_highest_numbers(refs, memo.statements),
+            publication_numbers=memo.statements.find_highest_numbers(refs),
             publication_statements=memo.statements.by_path,
             used_numbers=memo.statements.used_numbers,
             last_statements=memo.statements.newest_commit,
@@ -347,24 +364,6 @@ def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, s
     installs = {match[1] for ref in refs if (match := _RENDERING_BRANCH_PATTERN.fullmatch(ref))}
     for other in sorted(installs - {install}):
         yield from ((other, ref) for ref in refs if ref.startswith(drafts_prefix(other)))
-
-
-def _find_highest_numbers(refs: Mapping[str, str], stated: StatementIndex) -> dict[str, int]:
-    """Return the highest publication number of each path, by the vendor branch and by tags."""
-    highest = dict(stated.used_numbers)
-    for path, statement in stated.by_path.items():
-        highest[path] = max(highest.get(path, 0), statement.number)
-    distant: list[tuple[int, str]] = []
-    for match in filter(None, map(_TAG_PATTERN.fullmatch, refs)):
-        path, number = match[1], int(match[2])
-        if number > highest.get(path, 0) + _MAX_GAP:
-            distant.append((number, path))
-        elif number > highest.get(path, 0):
-            highest[path] = number
-    for number, path in sorted(distant):
-        if highest.get(path, 0) < number <= highest.get(path, 0) + _MAX_GAP:
-            highest[path] = number
-    return highest
 
 
 def _filter_trees(states: Mapping[str, PathState], kind: str, paths: list[str]) -> dict[str, str]:

@@ -134,6 +134,18 @@ class PathClaims(Value):
         return refusals
 
 
+def group_drafted_states(
+    states: Iterable[RepositoryState],
+) -> Mapping[str, Sequence[RepositoryState]]:
+    """Return the repositories that have drafts of a policy, by policy as trailers name it."""
+    grouped: dict[str, dict[int, RepositoryState]] = {}
+    for state in states:
+        owners = {it.trailers.policy for it in state.drafts}
+        for owner in owners.union(it.policy for it in state.removal_sets):
+            grouped.setdefault(owner, {})[id(state)] = state
+    return {owner: tuple(by_id.values()) for owner, by_id in grouped.items()}
+
+
 def find_writing_accesses(
     claims: PathClaims,
     policy_states: Mapping[RecordsKey, PolicyRecords],

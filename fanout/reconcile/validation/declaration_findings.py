@@ -170,8 +170,22 @@ def find_target_findings(
                 Finding(where, _format_group(group, resolved_policy, locate), "", severity)
                 for group in group_problems(problems)
             ]
-        if policy is not None and not any(declared.find_unusable_targets(policy)):
-            findings += _find_unmatched_groups(resolved_policy, policy, declared)
+        if policy is None or any(declared.find_unusable_targets(policy)):
+            continue
+        # Rollout groups that select no variant of their stage.
+        for index, stage in enumerate(policy.spec.stages):
+            variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
+            groups = stage.rollout.groups if stage.rollout and variants else ()
+            labels = [
+                {**resolved_policy.labels_by_target[it.target], **it.labels}
+                for it in (variants if groups else ())
+            ]
+            for number, group in enumerate(groups):
+                if not any(matches(group, it) for it in labels):
+                    where = declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]")
+                    none = f"none of {pluralize(len(variants), 'variant')} of stage {stage.name}"
+                    remedy = "compare them with the labels of the targets"
+                    findings.append(Finding(where, f"{none} has these labels", remedy, "warning"))
     return tuple(
         it for it in findings if (it.where.object, it.where.field) not in fields_with_errors
     )
@@ -272,25 +286,6 @@ def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, Vari
     entry = resolved_policy.targets[key].entry
     template = resolved_policy.upstream_policy.spec.targets[entry].template
     return f"spec.targets[{entry}].template", template
-
-
-def _find_unmatched_groups(
-    resolved_policy: ResolvedPolicy, policy: UpstreamPolicy, declared: DeclaredObjects
-) -> Iterator[Finding]:
-    """Yield a warning for each rollout group that selects no variant of its stage."""
-    for index, stage in enumerate(policy.spec.stages):
-        variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
-        groups = stage.rollout.groups if stage.rollout and variants else ()
-        labels = [
-            {**resolved_policy.labels_by_target[it.target], **it.labels}
-            for it in (variants if groups else ())
-        ]
-        for number, group in enumerate(groups):
-            if not any(matches(group, it) for it in labels):
-                where = declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]")
-                none = f"none of {pluralize(len(variants), 'variant')} of stage {stage.name}"
-                remedy = "compare them with the labels of the targets"
-                yield Finding(where, f"{none} has these labels", remedy, "warning")
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:

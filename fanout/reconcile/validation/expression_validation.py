@@ -97,7 +97,7 @@ def find_unknown(code: DeclaredCode, names: Collection[str]) -> tuple[str, str] 
 
 
 def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[Finding, ...]:
-    """Return a finding for every invalid expression, template and version range."""
+    """Return a finding for every invalid expression, template, version range, tag and pin."""
     located_code: list[tuple[ErrorLocation, DeclaredCode]] = []
     for declaration in (*declared.policies, *declared.promotions, *declared.scenarios):
         spec = declaration.model_dump(mode="json", by_alias=True, exclude_unset=True)["spec"]
@@ -116,32 +116,28 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
                 located_code.append((where, code))
     faults = find_code_faults([code for _, code in located_code], sandbox)
     located_faults = zip(located_code, faults, strict=True)
-    broken = [Finding(where, *fault) for (where, _), fault in located_faults if fault]
-    return (*broken, *_validate_revisions(declared))
-
-
-def _validate_revisions(declared: DeclaredObjects) -> Iterator[Finding]:
-    """Yield a finding for every invalid version range, and tag or pin that is no revision."""
+    findings = [Finding(where, *fault) for (where, _), fault in located_faults if fault]
     for declaration in list_declarations(declared):
         try:
             if semver := declaration.spec.upstream.revision.semver:
                 parse_range(semver)
         except InvalidInput as error:
             where = declared.where(declaration, "spec.upstream.revision.semver")
-            yield Finding(where, error.problem, error.remedy)
+            findings.append(Finding(where, error.problem, error.remedy))
     remedy = "write a version such as v3 or v1.2.3"
     for declaration in list_declarations(declared):
         upstream = declaration.spec.upstream
         tag = upstream.revision.tag
         if tag and not (parse_tag(tag, "") or parse_tag(tag, upstream.package)):
             where = declared.where(declaration, "spec.upstream.revision.tag")
-            yield Finding(where, f"{tag} is not a revision", remedy)
+            findings.append(Finding(where, f"{tag} is not a revision", remedy))
     for policy in declared.policies:
         for index, stage in enumerate(policy.spec.stages):
             if (pin := stage.pin) and not (parse_tag(pin, "") or _COMMIT_PATTERN.fullmatch(pin)):
                 where = declared.where(policy, f"spec.stages[{index}].pin")
                 by_commit = f"{remedy}, or the 40 digits of a commit"
-                yield Finding(where, f"{pin} is not a revision", by_commit)
+                findings.append(Finding(where, f"{pin} is not a revision", by_commit))
+    return tuple(findings)
 
 
 def find_code_faults(
