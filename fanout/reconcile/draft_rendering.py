@@ -17,6 +17,7 @@ from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.history.rollback_selection import RollbackSelector
+from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.observation.upstream_packages import (
     UpstreamPackages,
     add_adoption_obstacle,
@@ -39,6 +40,7 @@ BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 class DraftRenderer(Value, kw_only=True):
     """Assigns candidates to variants and renders those whose draft is missing or outdated."""
 
+    policy_memo: PolicyMemo
     packages: UpstreamPackages
     objects: ClusterObjectIndex
     counters: Counters
@@ -74,7 +76,7 @@ class DraftRenderer(Value, kw_only=True):
                 revision: self._prepare_package(observed, revision)
                 for revision in sorted(set(revision_by_variant.values()) - {""})
             }
-            variant_memo = observed.variant_memo
+            variant_memo = self.policy_memo.variant_memo(observed.resolved_policy.key)
             changed_names = self.objects.find_changed_names(variant_memo.objects_stamp)
             return tuple(
                 rollbacks.get(variant.spec.name)
@@ -92,15 +94,13 @@ class DraftRenderer(Value, kw_only=True):
         """Return why the tag of an allowed revision cannot be used, or None."""
         if unfetched := _find_unfetched(observed, revision):
             return unfetched
-        resolved_policy, commit = observed.resolved_policy, observed.revisions[revision]
-        package = resolved_policy.upstream_spec.package
         return self.packages.find_tag_problem(
-            resolved_policy.declared_upstream, package, revision, commit
+            observed.resolved_policy, revision, observed.revisions[revision]
         )
 
     def render_drafts(self, selected: SelectedPolicy, limit: DraftLimit | None) -> RenderedPolicy:
         """Render the drafts that are missing or outdated, as many as a policy may write."""
-        variant_memo = selected.observed.variant_memo
+        variant_memo = self.policy_memo.variant_memo(selected.observed.resolved_policy.key)
         by_name = variant_memo.find_idle(selected.variants)
         variants = [it for it in selected.variants if it.spec.name not in by_name]
         due = find_due_drafts(variants, selected.suspended, limit)
@@ -197,13 +197,8 @@ class DraftRenderer(Value, kw_only=True):
             return unfetched
         try:
             with BARRIER:
-                return self.packages.get_package(
-                    upstream,
-                    resolved_policy.upstream_spec.package,
-                    revision,
-                    observed.revisions[revision],
-                    self.scopes,
-                )
+                commit = observed.revisions[revision]
+                return self.packages.get_package(resolved_policy, revision, commit, self.scopes)
         except FanoutError as error:
             return error
 

@@ -73,11 +73,11 @@ from fanout.reconcile.observation.upstream_packages import (
 )
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
     ObservedPolicy,
+    PolicyInputs,
     RenderedPolicy,
     SelectedPolicy,
 )
@@ -296,7 +296,6 @@ class PolicyEvaluator(Value, kw_only=True):
             variants=variants,
             evidence=evidence,
             gate_inputs=inputs.build_gate_inputs(status, revisions, gate_records, rules, self.now),
-            variant_memo=self.policy_memo.variant_memo(resolved_policy.key),
             bootstrap_repositories=bootstrap_repositories,
             emptied_repositories=variant_observer.find_emptied_repositories(),
         )
@@ -304,6 +303,7 @@ class PolicyEvaluator(Value, kw_only=True):
     def _select_candidates(self, observed: ObservedPolicy) -> SelectedPolicy:
         """Select the candidate of each variant, or the revision to which it is pinned."""
         find_problem = partial(self.renderer.find_problem, observed)
+        variant_memo = self.policy_memo.variant_memo(observed.resolved_policy.key)
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates. Tags of candidates, and of
         # what would follow them, alone are checked, so leaving some out may reveal others.
@@ -312,7 +312,7 @@ class PolicyEvaluator(Value, kw_only=True):
                 observed.gate_inputs,
                 observed.variants,
                 observed.evidence,
-                observed.variant_memo.preliminary_facts,
+                variant_memo.preliminary_facts,
             )
             candidates = choose_candidates(facts)
             unusable = find_unusable(facts, candidates.values(), find_problem)
@@ -323,7 +323,7 @@ class PolicyEvaluator(Value, kw_only=True):
         variants = self.renderer.choose_candidates(
             observed, observed.variants, candidates, find_leads(facts), pins
         )
-        observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
+        variant_memo.store_selected(variants, self.renderer.objects.stamp)
         return SelectedPolicy(observed, variants, pins, find_suspended(facts))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
@@ -333,7 +333,7 @@ class PolicyEvaluator(Value, kw_only=True):
             observed.gate_inputs,
             rendered.variants,
             observed.evidence,
-            observed.variant_memo.gate_facts,
+            self.policy_memo.variant_memo(observed.resolved_policy.key).gate_facts,
         )
         # Not of the memo: they last for this pass only.
         sets = build_set_facts(

@@ -44,8 +44,8 @@ from fanout.reconcile.pass_results import (
 from fanout.reconcile.pass_scope import OwnershipMemo, PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
@@ -163,9 +163,7 @@ class Reconciler:
         """Return group and kind of what the upstream packages of the planned policies inject."""
         policies = (it.resolved_policy for it in pass_plan.policies)
         return {
-            key_of(it.declaration): self._packages.list_injected_kinds(
-                it.upstream, it.upstream_spec.package
-            )
+            key_of(it.declaration): self._packages.list_injected_kinds(it)
             for it in policies
             if it.declaration is not None and it.upstream is not None
         }
@@ -269,6 +267,7 @@ class Reconciler:
         world = self._world
         limits, results = world.setup.limits, self.function_results
         renderer = DraftRenderer(
+            policy_memo=self._policy_memo,
             packages=self._packages,
             objects=declared.objects,
             counters=world.counters,

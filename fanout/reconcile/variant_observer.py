@@ -263,9 +263,25 @@ class VariantObserver:
         # The granted path first: a grant is newer than the recorded publication, so a push that was
         # not recorded most likely went there.
         for place in (status_line.granted_place, status_line.place):
-            unrecorded = self._find_unrecorded(spec, status_line, place)
-            if unrecorded is not None:
-                return unrecorded
+            located = self.path_ownership.repository_by_place.get(place[0]) if place else None
+            if place is None or place == wanted_place or located is None or located.state.failure:
+                continue
+            previous_spec = replace(spec, path=place[1], repository=located.repository)
+            variant = self._observe_at(previous_spec, located.state, status_line)
+            if variant.is_unrecorded:
+                previous_location = f"{located.repository}:{place[1]}"
+                sentence = (
+                    f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path}"
+                    f" after the publication at {previous_location} is recorded"
+                )
+                waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
+                return replace(
+                    variant,
+                    obstacle=None,
+                    wait_hold=waiting_hold,
+                    misplaced_drafts=(),
+                    abandoned=(),
+                )
         if status_line.published is None and status_line.place != wanted_place:
             grant = status_line.grant if status_line.granted_place == wanted_place else None
             status_line = VariantLine(
@@ -289,29 +305,6 @@ class VariantObserver:
             not has_returned
             and (published is None or published.at <= removed_at)
             and located.state.path_states.get(status_line.path, EMPTY_PATH).tree is None
-        )
-
-    def _find_unrecorded(
-        self, spec: VariantSpec, status_line: VariantLine, place: PackagePlace | None
-    ) -> ObservedVariant | None:
-        """Return the variant at a previous path with an unrecorded publication, else None."""
-        if place is None or place == self._wanted_places[spec.name]:
-            return None
-        located = self.path_ownership.repository_by_place.get(place[0])
-        if located is None or located.state.failure is not None:
-            return None
-        previous_spec = replace(spec, path=place[1], repository=located.repository)
-        variant = self._observe_at(previous_spec, located.state, status_line)
-        if not variant.is_unrecorded:
-            return None
-        previous_location = f"{located.repository}:{place[1]}"
-        sentence = (
-            f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path} after"
-            f" the publication at {previous_location} is recorded"
-        )
-        waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
-        return replace(
-            variant, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
         )
 
     def _observe_at(

@@ -69,7 +69,7 @@ from fanout.reconcile.observation.upstream_packages import (
 from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
 from fanout.reconcile.ownership.publisher_check import find_publisher_hold
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.records.lost_records import (
     RecordBaseline,
     count_other_branches,
@@ -89,7 +89,6 @@ from fanout.variants.render_model import RenderInputs, RenderLimits
 
 AMS, BER = variant_name("ams"), variant_name("ber")
 EDGE = parsed("Repository", "edge", url=EDGE_URL)
-BLUEPRINTS = parsed("Repository", "blueprints", url=UPSTREAM_URL)
 STATE = replace(repository_state(), head="h")
 PLACE = repository_place(EDGE)
 LOCK = """\
@@ -220,7 +219,7 @@ DIRECTORIES = [
 def test_a_revision_without_the_package(mirror, problem):
     packages = UpstreamPackages(mirror, RenderLimits())
     with pytest.raises(InvalidInput) as error:
-        packages.get_package(BLUEPRINTS, "monitoring", "v1", V1, {})
+        packages.get_package(POLICY, "v1", V1, {})
     assert error.value.problem == problem
 
 

@@ -1,8 +1,8 @@
-"""Detection of what people did to published packages: edited, broken, or reverted.
+"""Detection of what people did to published packages: edited, broken, reverted, without their tags.
 
 Only a package whose tree differs from the published one is read, and once per state. None of the
 edits and losses that are described here holds a variant by itself; they are reported before the
-next revision is affected.
+next revision is affected. A tag that moved upstream stops its policy (`upstream_packages`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -106,9 +106,12 @@ class _EditInspection(Value):
                     publication = f"{'tag' if is_tagged else 'publication'} {home.path}/v{number}"
                     break
         trees = variant.package_state.tree, variant.published.tree
+        try:
+            kptfiles = [self.reader.entry(it, KPTFILE_NAME) for it in trees if self.reader.has(it)]
+        except FanoutError:
+            kptfiles = []
         # The common case, an edit of other files: no lock needs to be parsed.
-        present_kptfile, published_kptfile = map(self._find_kptfile, trees)
-        if present_kptfile and present_kptfile == published_kptfile and not publication:
+        if len(kptfiles) == 2 and kptfiles[0] and kptfiles[0] == kptfiles[1] and not publication:
             return None  # the lock names the published state
         lock, published_lock = (find_upstream_lock(self.reader, tree) for tree in trees)
         if (
@@ -131,14 +134,6 @@ class _EditInspection(Value):
                 f"has the content of {publication}", self._find_rendering(lock)
             )
         return None
-
-    def _find_kptfile(self, tree: str) -> str | None:
-        """Return the blob id of the Kptfile of a package tree, or None if it cannot be read."""
-        try:
-            entry = self.reader.entry(tree, KPTFILE_NAME) if self.reader.has(tree) else None
-        except FanoutError:
-            return None
-        return entry.oid if entry is not None else None
 
     def _find_rendering(self, lock: UpstreamLock) -> str | None:
         """Return the newest earlier rendering of the same upstream state, or None."""

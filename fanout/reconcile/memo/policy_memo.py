@@ -27,7 +27,7 @@ from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.reconcile.ownership.path_ownership import PolicyPaths
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, replace

@@ -166,18 +166,17 @@ class UpstreamPackages:
 
     def get_package(
         self,
-        repository: Repository,
-        package: str,
+        resolved_policy: ResolvedPolicy,
         name: str,
         commit: str,
         scopes: Mapping[tuple[str, str], bool],
     ) -> PreparedPackage:
-        """Return the package at a revision.
+        """Return the upstream package of a policy at a revision.
 
         `scopes`: whether a kind is namespaced, by group and kind, from declared definitions.
         Raises InvalidInput (with file and line), and what Git raises.
         """
-        path = join_upstream_path(repository, package)
+        repository, path = resolved_policy.declared_upstream, get_upstream_path(resolved_policy)
         remote = build_remote(repository)
         key = (remote.key, path, f"{name}@{commit}")
         prepared = self._prepared.get(key)
@@ -229,10 +228,11 @@ class UpstreamPackages:
         return self._prepared[key]
 
     def find_tag_problem(
-        self, repository: Repository, package: str, name: str, commit: str
+        self, resolved_policy: ResolvedPolicy, name: str, commit: str
     ) -> InvalidInput | None:
         """Return why a revision names no package, or None; files of the package are not read."""
-        path, remote = join_upstream_path(repository, package), build_remote(repository)
+        repository, path = resolved_policy.declared_upstream, get_upstream_path(resolved_policy)
+        remote = build_remote(repository)
         if (remote.key, path, f"{name}@{commit}") in self._prepared:
             return None
         try:
@@ -244,12 +244,10 @@ class UpstreamPackages:
             pass  # it may pass by itself, and is met again where the package is read
         return None
 
-    def list_injected_kinds(
-        self, repository: Repository, package: str
-    ) -> frozenset[tuple[str, str]]:
-        """Return group and kind of the injection points of a package, as far as it was read."""
-        key = build_remote(repository).key, join_upstream_path(repository, package)
-        return self._injected.get(key, frozenset())
+    def list_injected_kinds(self, resolved_policy: ResolvedPolicy) -> frozenset[tuple[str, str]]:
+        """Return group and kind of what the upstream package injects, as far as it was read."""
+        remote = build_remote(resolved_policy.declared_upstream)
+        return self._injected.get((remote.key, get_upstream_path(resolved_policy)), frozenset())
 
 
 def find_origin(

@@ -34,7 +34,7 @@ from fanout.reconcile.history.publication_history import HistoryReader
 from fanout.reconcile.observation.mirror_access import OpenReader
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
 from fanout.reconcile.world import Setup
 from fanout.selection.ref_names import record_traces_ref, vendor_ref

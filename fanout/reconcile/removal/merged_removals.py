@@ -4,7 +4,7 @@ from datetime import datetime
 
 from fanout.plan.observation.repository_state import EMPTY_PATH
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.values import replace
 
 

@@ -43,7 +43,7 @@ from fanout.plan.removal.removal_drafts import BRANCH_REASONS, describe_removing
 from fanout.plan.removal.removal_plan import VariantRemoval, removal_due_since
 from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace
