@@ -105,70 +105,59 @@ class VariantDependencies:
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> tuple[Hold, ...]:
         """Return the hold of each dependency that is not ready, by the results of policies."""
-        dependencies = _declared_dependencies(resolved_policy)
-        holds = (self._check_dependency(resolved_policy, it, results) for it in dependencies)
-        return tuple(it for it in holds if it is not None)
+        holds: list[Hold] = []
+        for dependency in _declared_dependencies(resolved_policy):
+            policy = self._find_policy(resolved_policy.namespace, dependency)
+            name, target = dependency.variant or "", dependency.target or ""
+            if dependency.policy is not None:
+                key = resolved_policy.namespace, dependency.policy, target
+                name = self._variant_by_target.get(key, "")
+            cycle = self._cycle_by_key.get(resolved_policy.key, ())
+            policy_result = results.get(policy.key) if policy is not None else None
+            decision = policy_result.decision if policy_result is not None else None
+            variant = decision.variants.get(name) if decision is not None else None
+            author, until = _DEPENDENCY_AUTHOR, None
+            if policy is None or not name:
+                sentence = _describe_missing(policy, dependency)
+            elif name in cycle:
+                sentence = f"variants form a cycle: {' → '.join(cycle)}"
+            elif decision is None or variant is None:
+                sentence, author = f"waits for variant {name}, which was not evaluated", ""
+            elif variant.state is VariantState.READY:
+                continue
+            else:
+                sentence = f"waits for variant {name}, which is {variant.state}"
+                if variant.candidate:
+                    sentence += f" at {variant.candidate}"
+                # It is not ready at its candidate for its own first hold.
+                hold = next(iter(variant.holds), None)
+                if hold is not None and hold.message:
+                    sentence += f": {hold.message}"
+                author, until = hold.who if hold is not None else "", decision.next
+            holds.append(Hold(Reason.DEPENDENCY_PENDING, sentence, author, until=until))
+        return tuple(holds)
 
     def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
         if dependency.policy is not None:
             return self._policy_by_name.get((namespace, dependency.policy))
         return self._policy_by_variant.get((namespace, dependency.variant or ""))
 
-    def _check_dependency(
-        self,
-        resolved_policy: ResolvedPolicy,
-        dependency: DeclaredDependency,
-        results: Mapping[PolicyKey, PolicyResult],
-    ) -> Hold | None:
-        dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
-        name, target = dependency.variant or "", dependency.target or ""
-        if dependency.policy is not None:
-            name = self._variant_by_target.get(
-                (resolved_policy.namespace, dependency.policy, target), ""
-            )
-        if dependency_policy is None or not name:
-            if dependency.policy is None:
-                sentence = f"waits for variant {name}, which does not exist"
-            elif dependency_policy is None:
-                sentence = f"waits for UpstreamPolicy {dependency.policy}, which does not exist"
-            else:
-                keys = sorted(spec.target for spec in dependency_policy.variants)
-                remedy = suggest_name(
-                    target, keys[:1000], "correct spec.dependsOn, or add the target"
-                )
-                sentence = (
-                    f"waits for target {target}, which UpstreamPolicy {dependency.policy} does not"
-                    f" have; {remedy}"
-                )
-                for failure in dependency_policy.failures:
-                    if failure.target == dependency.target and failure.problem:
-                        sentence = (
-                            f"waits for target {target} of {dependency.policy}, which has no"
-                            f" variant: {failure.problem}"
-                        )
-                        break
-            return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
-        cycle = self._cycle_by_key.get(resolved_policy.key, ())
-        if cycle and name in cycle:
-            sentence = f"variants form a cycle: {' → '.join(cycle)}"
-            return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
-        policy_result = results.get(dependency_policy.key)
-        decision = policy_result.decision if policy_result is not None else None
-        variant_decision = decision.variants.get(name) if decision is not None else None
-        if decision is None or variant_decision is None:
-            sentence = f"waits for variant {name}, which was not evaluated"
-            return Hold(Reason.DEPENDENCY_PENDING, sentence)
-        if variant_decision.state is VariantState.READY:
-            return None
-        sentence = f"waits for variant {name}, which is {variant_decision.state}"
-        if variant_decision.candidate:
-            sentence += f" at {variant_decision.candidate}"
-        # It is not ready at its candidate for its own first hold.
-        hold = next(iter(variant_decision.holds), None)
-        if hold is not None and hold.message:
-            sentence += f": {hold.message}"
-        actor = hold.who if hold is not None else ""
-        return Hold(Reason.DEPENDENCY_PENDING, sentence, actor, until=decision.next)
+
+def _describe_missing(policy: ResolvedPolicy | None, dependency: DeclaredDependency) -> str:
+    """Say which variant the dependency names, although there is none."""
+    if dependency.policy is None:
+        return f"waits for variant {dependency.variant or ''}, which does not exist"
+    if policy is None:
+        return f"waits for UpstreamPolicy {dependency.policy}, which does not exist"
+    target = dependency.target or ""
+    for failure in policy.failures:
+        if failure.target == dependency.target and failure.problem:
+            beginning = f"waits for target {target} of {dependency.policy}, which has no variant"
+            return f"{beginning}: {failure.problem}"
+    keys = sorted(spec.target for spec in policy.variants)
+    remedy = suggest_name(target, keys[:1000], "correct spec.dependsOn, or add the target")
+    missing = f"which UpstreamPolicy {dependency.policy} does not have"
+    return f"waits for target {target}, {missing}; {remedy}"
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:

@@ -85,6 +85,23 @@ class PublicationMemo(Value):
             self.statements[newest] = by_key
         return self.statements[newest].get((path, number)) if newest else None
 
+    def read_trailers(self, reader: ObjectReader, tip: str) -> Mapping[str, PackageStatement]:
+        """Return what a branch, which is merged, states of its packages, by variant."""
+        if tip not in self.trailers_by_tip:
+            commits = islice(walk_branch(reader, tip), _MAX_EDIT_COMMITS)
+            newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
+            if newest is None:
+                packages: Mapping[str, PackageStatement] = {}
+            elif not newest.base:  # the draft of one variant, by an earlier version
+                packages = newest.packages
+            else:
+                branch = newest.ref, newest.policy, newest.stage
+                packages = read_packages(
+                    reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch
+                )
+            self.trailers_by_tip[tip] = {it.variant: it for it in packages.values()}
+        return self.trailers_by_tip[tip]
+
     def find_commit(
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
     ) -> str:
@@ -307,24 +324,10 @@ class PublicationHistory(Value):
             and self._tree_at(it.head_commit) == tree
         )
         for tip in (*tips, *heads):
-            if tip not in self.memo.trailers_by_tip:
-                packages = self._read_draft(tip)
-                self.memo.trailers_by_tip[tip] = {it.variant: it for it in packages.values()}
-            trailers = self.memo.trailers_by_tip[tip].get(self.spec.name)
+            trailers = self.memo.read_trailers(self.reader, tip).get(self.spec.name)
             if trailers is not None:
                 return trailers
         return None
-
-    def _read_draft(self, tip: str) -> Mapping[str, PackageStatement]:
-        """Return what a branch, which is merged, states of its packages, by path."""
-        commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
-        newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
-        if newest is None:
-            return {}
-        if not newest.base:  # the draft of one variant, by an earlier version
-            return newest.packages
-        branch = newest.ref, newest.policy, newest.stage
-        return read_packages(self.reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch)
 
     def describe_drafted(self, tree: str, rendering: str) -> EarlierPublication | None:
         """Return what a package is that a person made of a drafted rendering; None without lock."""

@@ -226,12 +226,33 @@ def _find_target_problems(
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
         yield _TargetProblem(failure.target, failure.reason, problem, failure.field)
-    loses_all = resolved_policy.upstream_policy is not None and all(
+    policy = resolved_policy.upstream_policy
+    loses_all = policy is not None and all(
         (it.namespace, it.name) in collisions for it in resolved_policy.variants
     )
+    stages = [stage.name for stage in policy.spec.stages] if policy is not None else []
     for spec in resolved_policy.variants:
-        yield from _find_stage_problems(resolved_policy, spec, declared)
-        path, template = _find_template(resolved_policy, spec.target)
+        path = "spec"
+        template: VariantTemplate | None = None
+        if policy is not None:
+            entry = resolved_policy.targets[spec.target].entry
+            path, template = f"spec.targets[{entry}].template", policy.spec.targets[entry].template
+        if stages and spec.stage not in stages:
+            # An unknown stage is an error; no stage may be intended.
+            severity: Severity = "error" if spec.stage else "warning"
+            problem = "it is in no stage, so its variant is held"
+            if spec.stage:
+                remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+                problem = f"the policy has no stage {spec.stage}; {remedy}"
+            field = f"{path}.stage{'Expr' if template and template.stage_expr else ''}"
+            yield _TargetProblem(
+                spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity
+            )
+        if policy is not None and spec.offline_error:
+            field = f"{path.removesuffix('.template')}.offlineWhen"
+            place = f"{declared.where(policy, field)}: "
+            problem = spec.offline_error.removeprefix(place)
+            yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
         # A source may be of any kind.
         missing = find_missing_sources(spec, declared.objects) if not declared.unread else ()
         for index, problem in missing:
@@ -249,43 +270,10 @@ def _find_target_problems(
             field = f"{path}.downstream.package{suffix}"
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
-            severity: Severity = "error" if loses_all else "warning"
+            severity = "error" if loses_all else "warning"
             yield _TargetProblem(
                 spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
             )
-
-
-def _find_stage_problems(
-    resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
-) -> Iterator[_TargetProblem]:
-    policy = resolved_policy.upstream_policy
-    if policy is None:
-        return
-    stages = [stage.name for stage in policy.spec.stages]
-    if stages and spec.stage not in stages:
-        path, template = _find_template(resolved_policy, spec.target)
-        # An unknown stage is an error; no stage may be intended.
-        severity: Severity = "error" if spec.stage else "warning"
-        problem = "it is in no stage, so its variant is held"
-        if spec.stage:
-            remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
-            problem = f"the policy has no stage {spec.stage}; {remedy}"
-        field = f"{path}.stage{'Expr' if template and template.stage_expr else ''}"
-        yield _TargetProblem(spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity)
-    if spec.offline_error:
-        field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
-        place = f"{declared.where(policy, field)}: "
-        problem = spec.offline_error.removeprefix(place)
-        yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
-
-
-def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:
-    """Return the field path that defines a target's variant, and its template."""
-    if resolved_policy.upstream_policy is None:
-        return "spec", None
-    entry = resolved_policy.targets[key].entry
-    template = resolved_policy.upstream_policy.spec.targets[entry].template
-    return f"spec.targets[{entry}].template", template
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
