@@ -29,8 +29,11 @@ from fanout.reconcile.history.rollback_selection import RollbackSelector
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
 from fanout.reconcile.observation.evidence_observer import CheckProber
-from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_access import build_listing_requests, build_remote
+from fanout.reconcile.observation.repository_access import (
+    PackageContentCache,
+    build_listing_requests,
+    build_remote,
+)
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
 from fanout.reconcile.ownership.path_claims import find_writing_accesses, group_drafted_states

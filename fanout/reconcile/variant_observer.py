@@ -39,7 +39,7 @@ from fanout.ports import GitStore
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
 from fanout.reconcile.history.publication_history import HistoryReader
 from fanout.reconcile.memo.policy_memo import VariantMemo
-from fanout.reconcile.observation.mirror_access import open_one_at_a_time
+from fanout.reconcile.observation.repository_access import open_one_at_a_time
 from fanout.reconcile.observation.upstream_packages import find_origin
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,

@@ -60,7 +60,7 @@ from fanout.reconcile.edits.edit_detection import (
 )
 from fanout.reconcile.history.publication_history import HistoryReader
 from fanout.reconcile.memo.policy_memo import VariantMemo
-from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.observation.repository_access import PackageContentCache
 from fanout.reconcile.observation.upstream_packages import (
     UpstreamPackages,
     find_origin,

@@ -30,7 +30,7 @@ from fanout.reconcile.history.publication_history import (
     PublicationMemo,
     list_renderings,
 )
-from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.observation.repository_access import PackageContentCache
 from fanout.reconcile.observation.upstream_packages import (
     find_upstream_lock,
     get_upstream_path,

@@ -22,7 +22,7 @@ from fanout.plan.rollback.earlier_publication import (
     locked_revision,
 )
 from fanout.ports import ObjectReader
-from fanout.reconcile.observation.mirror_access import OpenReader
+from fanout.reconcile.observation.repository_access import OpenReader
 from fanout.reconcile.observation.repository_observer import list_statements
 from fanout.reconcile.observation.set_reader import read_packages
 from fanout.reconcile.observation.upstream_packages import find_upstream_lock

@@ -28,7 +28,7 @@ from fanout.plan.rollback.earlier_publication import (
 from fanout.plan.selected_variant import SelectedVariant
 from fanout.ports import GitStore, ObjectReader
 from fanout.reconcile.history.publication_history import HistoryReader
-from fanout.reconcile.observation.mirror_access import open_one_at_a_time
+from fanout.reconcile.observation.repository_access import open_one_at_a_time
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import Value, replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs

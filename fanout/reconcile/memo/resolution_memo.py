@@ -1,7 +1,7 @@
 """Memo of resolved policies between passes, valid where no declared change concerns them."""
 
 import operator
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
@@ -33,28 +33,13 @@ _NAME, _CHECK = "name", "check"
 class PolicyIndex:
     """Policies by what they choose and read; a change costs those that it may concern."""
 
-    def __init__(self) -> None:
+    def __init__(self, policies: Iterable[ResolvedPolicy]) -> None:
+        """Build the index of these policies."""
+        self._policies = {it.key: it for it in policies}
         self._keys_by_term: dict[_Term, set[PolicyKey]] = {}
-        self._terms: dict[PolicyKey, frozenset[_Term]] = {}
-        self._policies: dict[PolicyKey, ResolvedPolicy] = {}
-
-    def update(self, policies: Collection[ResolvedPolicy]) -> None:
-        """Make the index one of these policies; those that it has already cost next to nothing."""
-        keys = {it.key for it in policies}
-        for key in self._policies.keys() - keys:
-            for term in self._terms.pop(key):
-                self._discard(term, key)
-            del self._policies[key]
-        for resolved_policy in policies:
-            key = resolved_policy.key
-            if self._policies.get(key) is not resolved_policy:
-                terms = frozenset(_list_terms(resolved_policy))
-                previous_terms = self._terms.get(key, frozenset())
-                for term in previous_terms - terms:
-                    self._discard(term, key)
-                for term in terms - previous_terms:
-                    self._keys_by_term.setdefault(term, set()).add(key)
-                self._policies[key], self._terms[key] = resolved_policy, terms
+        for key, resolved_policy in self._policies.items():
+            for term in _list_terms(resolved_policy):
+                self._keys_by_term.setdefault(term, set()).add(key)
 
     def find_choosers(self, change: ObjectChange) -> set[PolicyKey]:
         """Return the policies for which the object is, was or may be a target."""
@@ -87,12 +72,6 @@ class PolicyIndex:
             return set(self._policies)
         namespace, _ = change.name
         return self._find({(_NAME, *change.name), (_CHECK, *change.kind, namespace)})
-
-    def _discard(self, term: _Term, key: PolicyKey) -> None:
-        keys = self._keys_by_term[term]
-        keys.discard(key)
-        if not keys:  # names of objects come and go
-            del self._keys_by_term[term]
 
     def _find(self, terms: set[_Term]) -> set[PolicyKey]:
         return set().union(*(self._keys_by_term.get(term, ()) for term in terms))
@@ -146,7 +125,7 @@ class ResolutionMemo:
     budgets: BudgetStore | None = None  # of what the policies' expressions may cost
     _declared: DeclaredObjects = field(default_factory=DeclaredObjects)
     _policies: tuple[ResolvedPolicy, ...] = ()
-    _index: PolicyIndex = field(default_factory=PolicyIndex)
+    _index: PolicyIndex | None = None  # of these policies, if it was needed
 
     def resolve(self, declared: DeclaredObjects) -> PolicyResolution:
         """Resolve what is declared. Policies that no change concerns stay the same objects."""
@@ -157,13 +136,12 @@ class ResolutionMemo:
         earlier = self._declared.objects
         changes = tuple(declared.objects.find_changes(earlier)) if self._policies else ()
         # Made when it is first needed: a process of one pass never needs it.
-        if changes:
-            self._index.update(self._policies)
+        index = self._index or PolicyIndex(self._policies if changes else ())
         previous = {it.key: it for it in self._policies}
         unchanged: frozenset[PolicyKey] = frozenset()
         if declared.repositories == self._declared.repositories:
             declarations = {declaration_key(it): it for it in list_declarations(declared)}
-            choosers = {key for change in changes for key in self._index.find_choosers(change)}
+            choosers = {key for change in changes for key in index.find_choosers(change)}
             unchanged = frozenset(
                 key
                 for key, it in previous.items()
@@ -180,11 +158,10 @@ class ResolutionMemo:
         )
         previous_declared, self._declared = self._declared, declared
         resolved_again = [it for it in self._policies if previous.get(it.key) is not it]
-        # Before the index is updated: who read an object that is gone is to know.
-        readers = {key for change in changes for key in self._index.find_readers(change)}
-        if changes:
-            self._index.update(self._policies)
-        readers |= {key for change in changes for key in self._index.find_readers(change)}
+        # By both indexes: who read an object that is gone is to know.
+        self._index = PolicyIndex(self._policies) if changes else None
+        indexes = [index, self._index] if self._index is not None else []
+        readers = {key for it in indexes for change in changes for key in it.find_readers(change)}
         if declared.served_scopes != previous_declared.served_scopes:
             readers |= {it.key for it in self._policies}
         # All but the plain objects is as before.

@@ -31,8 +31,7 @@ from fanout.plan.publication_statement import (
     parse_vendor_message,
 )
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.observation.mirror_access import read_with_recovery
-from fanout.reconcile.observation.repository_access import list_read_refs
+from fanout.reconcile.observation.repository_access import list_read_refs, read_with_recovery
 from fanout.reconcile.observation.set_reader import is_statement_for, read_packages, read_set
 from fanout.selection.ref_names import (
     draft_path,

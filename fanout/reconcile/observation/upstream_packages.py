@@ -36,11 +36,11 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.observation.mirror_access import read_with_recovery
 from fanout.reconcile.observation.repository_access import (
     build_remote,
     join_upstream_path,
     list_upstream_refs,
+    read_with_recovery,
 )
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import replace

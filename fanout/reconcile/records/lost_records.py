@@ -31,8 +31,7 @@ from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.records.trace_changes import find_lost_traces
 from fanout.ports import GitStore
 from fanout.reconcile.history.publication_history import HistoryReader
-from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.observation.repository_access import OpenReader, build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy

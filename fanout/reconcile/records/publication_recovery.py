@@ -25,7 +25,7 @@ from fanout.reconcile.history.publication_history import (
     PublicationHistory,
     walk_branch,
 )
-from fanout.reconcile.observation.mirror_access import OpenReader
+from fanout.reconcile.observation.repository_access import OpenReader
 from fanout.reconcile.observation.upstream_packages import find_upstream_lock
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
