@@ -5,6 +5,7 @@ from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
@@ -24,9 +25,8 @@ from fanout.reconcile.observation.upstream_packages import (
     get_upstream_tag,
 )
 from fanout.reconcile.policy_phases import ObservedPolicy, RenderedPolicy, SelectedPolicy
-from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
-from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import Value, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant
@@ -40,15 +40,13 @@ BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 class DraftRenderer(Value, kw_only=True):
     """Assigns candidates to variants and renders those whose draft is missing or outdated."""
 
+    world: World
+    declared: DeclaredObjects
     policy_memo: PolicyMemo
     packages: UpstreamPackages
-    objects: ClusterObjectIndex
-    counters: Counters
-    progress: ProgressReporter
     merger: DraftMerger
     function_results: FunctionResultCache
     rollback_selector: RollbackSelector
-    scopes: Mapping[tuple[str, str], bool]  # of kinds, by declared definitions
 
     def choose_candidates(
         self,
@@ -63,7 +61,7 @@ class DraftRenderer(Value, kw_only=True):
         `candidates`: revision by stage; `leads`: revision by variant that goes before its stage;
         `pins`: pin by variant. An invalid package fails its variants.
         """
-        with self.counters.times.phase("choosing"):
+        with self.world.counters.times.phase("choosing"):
             rollbacks = self.rollback_selector.choose_publications(variants, pins)
             revision_by_variant = {
                 variant.spec.name: leads.get(
@@ -77,7 +75,7 @@ class DraftRenderer(Value, kw_only=True):
                 for revision in sorted(set(revision_by_variant.values()) - {""})
             }
             variant_memo = self.policy_memo.variant_memo(observed.resolved_policy.key)
-            changed_names = self.objects.find_changed_names(variant_memo.objects_stamp)
+            changed_names = self.declared.objects.find_changed_names(variant_memo.objects_stamp)
             return tuple(
                 rollbacks.get(variant.spec.name)
                 or self._choose_candidate(
@@ -119,8 +117,8 @@ class DraftRenderer(Value, kw_only=True):
         A failure is the outcome of its variant. `budget`: what scripts and programs may cost.
         """
         obtain = partial(self.function_results.obtain, budget=budget)
-        timing = self.counters.times.phase("rendering")
-        with timing, self.progress.task("rendering", len(due.written)) as advance:
+        timing = self.world.counters.times.phase("rendering")
+        with timing, self.world.progress.task("rendering", len(due.written)) as advance:
 
             def render(variant: SelectedVariant) -> RenderedVariant:
                 rendered = self._render(variant)
@@ -132,7 +130,7 @@ class DraftRenderer(Value, kw_only=True):
                 # Function results and schemas that a batch needs are requested together.
                 batch = variants[start : start + BATCH_SIZE]
                 due_variants = [it for it in batch if it.spec.name in due.written]
-                self.counters.add("renders", sum(not it.is_rollback for it in due_variants))
+                self.world.counters.add("renders", sum(not it.is_rollback for it in due_variants))
                 rendered = iter(complete([partial(render, it) for it in due_variants], obtain))
                 rendered_variants += [
                     next(rendered)
@@ -160,7 +158,7 @@ class DraftRenderer(Value, kw_only=True):
                 rendered = RenderedVariant(variant, content)
                 if not variant.observed.needs_merge:
                     return rendered
-                with self.counters.times.phase("merging"):
+                with self.world.counters.times.phase("merging"):
                     return self.merger.merge_edits(rendered)
         except FanoutError as error:
             if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
@@ -198,7 +196,9 @@ class DraftRenderer(Value, kw_only=True):
         try:
             with BARRIER:
                 commit = observed.revisions[revision]
-                return self.packages.get_package(resolved_policy, revision, commit, self.scopes)
+                return self.packages.get_package(
+                    resolved_policy, revision, commit, self.declared.scopes
+                )
         except FanoutError as error:
             return error
 
@@ -234,7 +234,9 @@ class DraftRenderer(Value, kw_only=True):
         previous_inputs = memoized.inputs if memoized is not None else None
         try:
             with BARRIER:
-                inputs = resolve_inputs(package, variant.spec, self.objects, previous_inputs)
+                inputs = resolve_inputs(
+                    package, variant.spec, self.declared.objects, previous_inputs
+                )
         except Bug as error:
             return SelectedVariant(variant, revision=revision, preparation_failure=error)
         if memoized is not None and inputs is memoized.inputs:

@@ -323,7 +323,7 @@ class PolicyEvaluator(Value, kw_only=True):
         variants = self.renderer.choose_candidates(
             observed, observed.variants, candidates, find_leads(facts), pins
         )
-        variant_memo.store_selected(variants, self.renderer.objects.stamp)
+        variant_memo.store_selected(variants, self.declared.objects.stamp)
         return SelectedPolicy(observed, variants, pins, find_suspended(facts))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:

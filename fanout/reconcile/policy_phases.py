@@ -71,7 +71,7 @@ class PolicyInputs(KeyedValue, kw_only=True):
         name = self.resolved_policy.name
         return [it for it in records if name in it.spec.variants]
 
-    def read_resolutions(self, now: datetime) -> Sequence[ConflictResolution]:
+    def read_resolutions(self, now: datetime) -> tuple[ConflictResolution, ...]:
         """Return the resolutions of merge conflicts on record that are not dated in the future."""
         return read_resolutions(
             [it for it in self.own_records if not is_from_the_future(it.at, now)]

@@ -80,9 +80,7 @@ from fanout.values import Value, replace
 class _PassContext(Value):
     """Inputs of a pass that the evaluation of every policy shares."""
 
-    declared: DeclaredObjects
     scope: PassScope
-    mode: PassMode
     listings: Mapping[str, RefListing | FanoutError]  # by key of the remote
     repository_states: Mapping[str, RepositoryState]  # by Repository identity
     drafted_states: Mapping[str, Sequence[RepositoryState]]  # by policy, as trailers name it
@@ -93,7 +91,7 @@ class _PassContext(Value):
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> PolicyInputs:
         """Build the inputs of one policy; `results` holds the policies evaluated before it."""
-        scope, declared = self.scope, self.declared
+        scope, declared = self.scope, self.evaluator.declared
         ownership = scope.path_ownership.for_policy(
             resolved_policy,
             self.repository_states,
@@ -112,7 +110,7 @@ class _PassContext(Value):
             path_ownership=ownership,
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
-            is_sweep=self.mode.is_sweep_for(resolved_policy),
+            is_sweep=self.evaluator.mode.is_sweep_for(resolved_policy),
             budget=self.budgets.get_budget(resolved_policy.declaration)
             if resolved_policy.declaration is not None
             else None,
@@ -270,15 +268,13 @@ class Reconciler:
         world = self._world
         limits, results = world.setup.limits, self.function_results
         renderer = DraftRenderer(
+            world=world,
+            declared=declared,
             policy_memo=self._policy_memo,
             packages=self._packages,
-            objects=declared.objects,
-            counters=world.counters,
-            progress=world.progress,
             merger=DraftMerger(world.git, world.counters, limits, results, self._content_cache),
             function_results=results,
             rollback_selector=self._rollback,
-            scopes=declared.scopes,
         )
         prober = CheckProber(
             world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
@@ -305,9 +301,7 @@ class Reconciler:
             ),
         )
         return _PassContext(
-            declared,
             replace(scope, path_ownership=replace(ownership, policy_paths=paths)),
-            mode,
             listings,
             repository_states,
             drafted_states,
