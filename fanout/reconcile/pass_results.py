@@ -228,16 +228,132 @@ class PolicyResult(Value, kw_only=True):
         problems += self.unwritten_traces
         if self.error is not None:
             return tuple(problems)  # the policy's error is the reason for all its holds
-        problems += _find_repository_problems(self)
+        problems += self.find_repository_problems()
         undecided = self.undecided_conflicts
         by_variant = [
             (variant.spec.target, it)
             for variant in self.variants
-            for it in _find_variant_problems(self, variant, undecided.get(variant.spec.name, 0))
+            for it in self.find_variant_problems(variant, undecided.get(variant.spec.name, 0))
         ]
         names = self.target_names if by_variant else {}
         problems += (replace(it, target_name=names[target]) for target, it in by_variant)
         return tuple(problems)
+
+    def find_repository_problems(self) -> Iterator[PassProblem]:
+        """Yield the problems of its repositories and of their forges."""
+        problem = partial(PassProblem, policy=self.title, noun="repository", failed=False)
+        variants = [it.selected.observed for it in self.variants]
+        for repository, sentence in find_lost_renderings(variants):
+            yield problem(
+                subject=repository,
+                reason=str(Reason.BASE_MISSING),
+                message=sentence,
+                again="the vendor branch lacks published packages; run"
+                f" `fanout explain {self.resolved_policy.name}`",
+            )
+        forges = [
+            (it, state, state.forge)
+            for it in variants
+            if (state := it.repository_state).forge is not None
+        ]
+        failures = {
+            state.identity: (it.spec.repository, forge.failure)
+            for it, state, forge in forges
+            if forge.failure is not None and state.failure is None
+        }
+        for _, (repository, failure) in sorted(failures.items()):
+            # All pull requests of a forge that cannot be asked stay as they are, whatever the gates
+            # say of the variants. One that takes no more calls only waits.
+            if not isinstance(failure, RateLimited):
+                reason = str(failure.reason)
+                yield problem(subject=repository, reason=reason, message=str(failure), failed=True)
+        # Somebody else opened pull requests from branches of the policy's drafts.
+        heads = {(state.identity, it.draft_ref): (it, forge) for it, state, forge in forges}
+        for (_, head_ref), (it, forge) in sorted(heads.items(), key=itemgetter(0)):
+            for request in forge.foreign_requests.get(head_ref, ()):
+                yield problem(
+                    subject=it.spec.repository,
+                    reason=str(Reason.REQUEST_FOREIGN),
+                    message=f"pull request {request.number} from {request.head_branch} to"
+                    f" {request.base_branch} was not opened by fanout and is ignored",
+                )
+
+    def find_variant_problems(
+        self, variant: RenderedVariant, open_conflicts: int
+    ) -> Iterator[PassProblem]:
+        """Yield problems of a variant, and the decisions that people have to make about it.
+
+        `open_conflicts`: number of undecided merge conflicts of its open draft.
+        """
+        observed, failure, spec = variant.observed, variant.render_failure, variant.spec
+        name, place = spec.name, f"{spec.repository}:{spec.path}"
+
+        def problem(
+            reason: str, message: str, reminder: str = "", *, failed: bool = False
+        ) -> PassProblem:
+            return PassProblem(
+                policy=self.title,
+                subject=name,
+                reason=str(reason),
+                message=message,
+                failed=failed,
+                names=(spec.target, place, spec.path, observed.draft_ref),
+                again=reminder,
+            )
+
+        decision = self.decision.variants.get(name) if self.decision else None
+        # That of a held variant; in other states, the one that a person must fix.
+        hold = next(
+            (
+                it
+                for it in (decision.holds if decision else ())
+                if (decision and decision.state is VariantState.HELD) or it.reason in NEEDS_REPAIR
+            ),
+            None,
+        )
+        if failure is not None:
+            yield problem(failure.reason, str(failure), failed=True)
+        elif observed.obstacle is not None:
+            yield problem(observed.obstacle.reason, observed.obstacle.message, failed=True)
+        elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
+            is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
+            yield problem(hold.reason, hold.message, failed=is_misplaced)
+        if observed.missing_tag:
+            yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
+        for reason, sentence in find_tag_problems(observed):
+            yield problem(reason, sentence)
+        if observed.published_faults and failure is None:
+            yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
+        undecided = open_conflicts
+        if variant.merged is not None:  # in the new draft
+            is_decided = observed.choices.default_side is not None
+            undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
+        if undecided:
+            # In full when it is written, then short.
+            policy, reminder = self.resolved_policy.name, ""
+            number = pluralize(undecided, "undecided merge conflict")
+            is_accepted = name in self.publishing
+            if is_accepted:
+                conflicts = pluralize(undecided, "merge conflict")
+                sentence = f"its draft is published with {conflicts} that a person accepted"
+            else:
+                sentence = (
+                    f"{number} in its draft; run `fanout diff {name} --three-way`, then commit a"
+                    f" fix to the draft or run `fanout resolve {policy} --variant {name} --reason WHY`"
+                )
+                if variant.merged is None:
+                    subject = f"{policy}/{spec.stage}/{name}" if spec.policy else name
+                    reminder = f"{number}; run `fanout explain {subject}`"
+            conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
+            yield replace(conflict, accepted=is_accepted)
+        for leftover in self.remaining_leftovers.get(name, ()):
+            yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
+        if (
+            observed.is_unrecorded
+            and observed.published is not None
+            and observed.published.out_of_band
+        ):
+            yield problem(Reason.OUT_OF_BAND, MERGED_EARLY)
 
 
 class NoopSnapshot(Value):
@@ -418,116 +534,3 @@ def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> Pa
         message=str(error),
         noun="policy",
     )
-
-
-def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    problem = partial(PassProblem, policy=policy_result.title, noun="repository", failed=False)
-    variants = [it.selected.observed for it in policy_result.variants]
-    for repository, sentence in find_lost_renderings(variants):
-        yield problem(
-            subject=repository,
-            reason=str(Reason.BASE_MISSING),
-            message=sentence,
-            again="the vendor branch lacks published packages; run"
-            f" `fanout explain {policy_result.resolved_policy.name}`",
-        )
-    forges = [
-        (it, state, state.forge)
-        for it in variants
-        if (state := it.repository_state).forge is not None
-    ]
-    failures = {
-        state.identity: (it.spec.repository, forge.failure)
-        for it, state, forge in forges
-        if forge.failure is not None and state.failure is None
-    }
-    for _, (repository, failure) in sorted(failures.items()):
-        # All pull requests of a forge that cannot be asked stay as they are, whatever the gates say
-        # of the variants. One that takes no more calls only waits.
-        if not isinstance(failure, RateLimited):
-            reason = str(failure.reason)
-            yield problem(subject=repository, reason=reason, message=str(failure), failed=True)
-    # Somebody else opened pull requests from branches of the policy's drafts.
-    heads = {(state.identity, it.draft_ref): (it, forge) for it, state, forge in forges}
-    for (_, head_ref), (it, forge) in sorted(heads.items(), key=itemgetter(0)):
-        for request in forge.foreign_requests.get(head_ref, ()):
-            yield problem(
-                subject=it.spec.repository,
-                reason=str(Reason.REQUEST_FOREIGN),
-                message=f"pull request {request.number} from {request.head_branch} to"
-                f" {request.base_branch} was not opened by fanout and is ignored",
-            )
-
-
-def _find_variant_problems(
-    policy_result: PolicyResult, variant: RenderedVariant, open_conflicts: int
-) -> Iterator[PassProblem]:
-    """Yield problems of the variant, and the decisions that people have to make about it.
-
-    `open_conflicts`: number of undecided merge conflicts of its open draft.
-    """
-    observed, failure, spec = variant.observed, variant.render_failure, variant.spec
-    name, place = spec.name, f"{spec.repository}:{spec.path}"
-
-    def problem(
-        reason: str, message: str, reminder: str = "", *, failed: bool = False
-    ) -> PassProblem:
-        return PassProblem(
-            policy=policy_result.title,
-            subject=name,
-            reason=str(reason),
-            message=message,
-            failed=failed,
-            names=(spec.target, place, spec.path, observed.draft_ref),
-            again=reminder,
-        )
-
-    decision = policy_result.decision.variants.get(name) if policy_result.decision else None
-    # That of a held variant; in other states, the one that a person must fix.
-    hold = next(
-        (
-            it
-            for it in (decision.holds if decision else ())
-            if (decision and decision.state is VariantState.HELD) or it.reason in NEEDS_REPAIR
-        ),
-        None,
-    )
-    if failure is not None:
-        yield problem(failure.reason, str(failure), failed=True)
-    elif observed.obstacle is not None:
-        yield problem(observed.obstacle.reason, observed.obstacle.message, failed=True)
-    elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
-        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
-        yield problem(hold.reason, hold.message, failed=is_misplaced)
-    if observed.missing_tag:
-        yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
-    for reason, sentence in find_tag_problems(observed):
-        yield problem(reason, sentence)
-    if observed.published_faults and failure is None:
-        yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
-    undecided = open_conflicts
-    if variant.merged is not None:  # in the new draft
-        is_decided = observed.choices.default_side is not None
-        undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
-    if undecided:
-        # In full when it is written, then short.
-        policy, reminder = policy_result.resolved_policy.name, ""
-        number = pluralize(undecided, "undecided merge conflict")
-        is_accepted = name in policy_result.publishing
-        if is_accepted:
-            conflicts = pluralize(undecided, "merge conflict")
-            sentence = f"its draft is published with {conflicts} that a person accepted"
-        else:
-            sentence = (
-                f"{number} in its draft; run `fanout diff {name} --three-way`, then commit a fix"
-                f" to the draft or run `fanout resolve {policy} --variant {name} --reason WHY`"
-            )
-            if variant.merged is None:
-                subject = f"{policy}/{spec.stage}/{name}" if spec.policy else name
-                reminder = f"{number}; run `fanout explain {subject}`"
-        conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
-        yield replace(conflict, accepted=is_accepted)
-    for leftover in policy_result.remaining_leftovers.get(name, ()):
-        yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
-    if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
-        yield problem(Reason.OUT_OF_BAND, MERGED_EARLY)

@@ -77,8 +77,17 @@ from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import Value, replace
 
 
+def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
+    """Return the result of a policy of which only the error that stopped it is available."""
+    return PolicyResult(
+        resolved_policy=resolved_policy,
+        policy_state=scope.policy_states[resolved_policy.records_key],
+        error=resolved_policy.error,
+    )
+
+
 class _PassContext(Value):
-    """Inputs of a pass that the evaluation of every policy shares."""
+    """Evaluation of all policies of a pass, and what it shares."""
 
     scope: PassScope
     listings: Mapping[str, RefListing | FanoutError]  # by key of the remote
@@ -119,6 +128,60 @@ class _PassContext(Value):
                 declared, resolved_policy.upstream_policy, self.evaluator.now
             ),
             dependency_holds=scope.dependencies.find_holds(resolved_policy, results),
+        )
+
+    def evaluate_policies(
+        self,
+    ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
+        """Return the results of the covered policies, and the plans of those that have one."""
+        scope, evaluator = self.scope, self.evaluator
+        evaluator.policy_memo.begin_pass(it.key for it in scope.all_policies)
+        results = {it.key: _stopped_result(it, scope) for it in scope.stopped}
+        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
+        # The order is topological: a variant's dependencies are evaluated before it, and their
+        # results are among its inputs.
+        for resolved_policy in scope.evaluated:
+            try:
+                with BARRIER:
+                    inputs = self.build_inputs(resolved_policy, results)
+                    result, plan = evaluator.evaluate_changed(inputs)
+            except Bug as error:  # it stops this policy alone
+                result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
+            results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
+        covered_plans = (plan_by_policy[it.key] for it in scope.covered)
+        return (
+            tuple(results[it.key] for it in scope.covered),
+            tuple(plan for plan in covered_plans if plan is not None),
+        )
+
+    def build_snapshot(
+        self, results: Sequence[PolicyResult], request_observer: RequestObserver
+    ) -> NoopSnapshot | None:
+        """Return the inputs of a pass without work, or None if a repeated pass may differ."""
+        scope = self.scope
+        heads = {key: it.head for key, it in scope.policy_states.items() if it.head}
+        listings = {key: it for key, it in self.listings.items() if isinstance(it, RefListing)}
+        # A repository that could not be listed may hide any change, so such a pass is not stored.
+        # The same holds for a forge; and no search shows a status that a check waits for.
+        forge_states = [it.forge for it in self.repository_states.values() if it.forge]
+        if not (
+            heads
+            and not any(it.traces for it in results)
+            and self.evaluator.policy_memo.is_complete()
+            and listings.keys() == self.listings.keys()
+            and not any(it.failure is not None or it.statuses for it in forge_states)
+        ):
+            return None
+        next_checks = [it.decision.next for it in results if it.decision is not None]
+        next_checks += [it.retry_at for it in results]
+        urls = tuple(sorted(request_observer.hosted_urls))
+        return NoopSnapshot(
+            heads,
+            scope.listing_requests,
+            listings,
+            next_check=min((it for it in next_checks if it is not None), default=None),
+            hosted_urls=urls,
+            requests=request_observer.digest_known(urls),
         )
 
 
@@ -204,7 +267,7 @@ class Reconciler:
         with phase("views"):
             context = self._build_context(declared, scope, mode, listings, now)
         scope, repository_states = context.scope, context.repository_states
-        results, plans = self._evaluate_policies(context)
+        results, plans = context.evaluate_policies()
         with phase("changes"):
             sandbox, budgets = self._world.sandbox, self._budgets
             messages = run_isolated(
@@ -241,7 +304,9 @@ class Reconciler:
                 *_collect_warnings(partial(summarize_function_warnings, results)),
             ),
             undeclared_warnings=undeclared_warnings,
-            snapshot=None if others.statuses else self._build_snapshot(context, results),
+            snapshot=None
+            if others.statuses
+            else context.build_snapshot(results, self._request_observer),
         )
         return without_failed_policies(pass_plan, policy_errors)
 
@@ -309,30 +374,6 @@ class Reconciler:
             self._budgets,
         )
 
-    def _evaluate_policies(
-        self, context: _PassContext
-    ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
-        """Return the results of the covered policies, and the plans of those that have one."""
-        scope = context.scope
-        self._policy_memo.begin_pass(it.key for it in scope.all_policies)
-        results = {it.key: _stopped_result(it, scope) for it in scope.stopped}
-        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
-        # The order is topological: a variant's dependencies are evaluated before it, and their
-        # results are among its inputs.
-        for resolved_policy in scope.evaluated:
-            try:
-                with BARRIER:
-                    inputs = context.build_inputs(resolved_policy, results)
-                    result, plan = context.evaluator.evaluate_changed(inputs)
-            except Bug as error:  # it stops this policy alone
-                result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
-            results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
-        covered_plans = (plan_by_policy[it.key] for it in scope.covered)
-        return (
-            tuple(results[it.key] for it in scope.covered),
-            tuple(plan for plan in covered_plans if plan is not None),
-        )
-
     def find_concerned(self, declared: DeclaredObjects) -> frozenset[PassSubject] | None:
         """Return the policies and variants that changes since the last call or pass may concern.
 
@@ -391,36 +432,6 @@ class Reconciler:
             scope = scope.stop_lost_policies(errors) if errors else scope
         return listings, scope
 
-    def _build_snapshot(
-        self, context: _PassContext, results: Sequence[PolicyResult]
-    ) -> NoopSnapshot | None:
-        """Return the inputs of a pass without work, or None if a repeated pass may differ."""
-        scope = context.scope
-        heads = {key: it.head for key, it in scope.policy_states.items() if it.head}
-        listings = {key: it for key, it in context.listings.items() if isinstance(it, RefListing)}
-        # A repository that could not be listed may hide any change, so such a pass is not stored.
-        # The same holds for a forge; and no search shows a status that a check waits for.
-        forge_states = [it.forge for it in context.repository_states.values() if it.forge]
-        if not (
-            heads
-            and not any(it.traces for it in results)
-            and self._policy_memo.is_complete()
-            and listings.keys() == context.listings.keys()
-            and not any(it.failure is not None or it.statuses for it in forge_states)
-        ):
-            return None
-        next_checks = [it.decision.next for it in results if it.decision is not None]
-        next_checks += [it.retry_at for it in results]
-        urls = tuple(sorted(self._request_observer.hosted_urls))
-        return NoopSnapshot(
-            heads,
-            scope.listing_requests,
-            listings,
-            next_check=min((it for it in next_checks if it is not None), default=None),
-            hosted_urls=urls,
-            requests=self._request_observer.digest_known(urls),
-        )
-
     def digest_unchanged_requests(self, urls: Sequence[str]) -> str:
         """Return the digest of the requests in repositories at these URLs if nothing changed.
 
@@ -477,15 +488,6 @@ class Reconciler:
                 )
             repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)
-
-
-def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
-    """Return the result of a policy of which only the error that stopped it is available."""
-    return PolicyResult(
-        resolved_policy=resolved_policy,
-        policy_state=scope.policy_states[resolved_policy.records_key],
-        error=resolved_policy.error,
-    )
 
 
 def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:

@@ -256,7 +256,7 @@ LATE = [
     ),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
-    ("troubles", "reconcile.pass_results:_find_repository_problems", told("bad")),
+    ("troubles", "reconcile.pass_results:PolicyResult.find_repository_problems", told("bad")),
 ]
 
 

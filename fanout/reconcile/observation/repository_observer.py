@@ -182,6 +182,41 @@ class _RepositoryMemo:
             self.branches[unedited_key if is_fixed else key] = branch
         return branch
 
+    def read_other_paths(
+        self, git: GitStore, install: str, request: RefListingRequest, refs: Mapping[str, str]
+    ) -> None:
+        """Read the paths of the stage drafts of other installations that the listing has.
+
+        The branch of a draft of one variant is named by its path. What a draft of a stage has, only
+        its commits say: such a branch is fetched once for each commit. One that cannot be fetched
+        or read counts for nothing. `request` is the one that the repository was listed with.
+        """
+        drafts = {
+            (ref, refs[ref])
+            for other, ref in _list_drafts(refs, install)
+            if is_stage_draft(other, ref)
+        }
+        new_drafts = drafts - self.other_paths.keys()
+        paths = {key: self.other_paths[key] for key in drafts & self.other_paths.keys()}
+        if not new_drafts:
+            self.other_paths = paths
+            return
+        with git.reader(request.remote) as reader:
+            missing_refs = sorted(ref for ref, commit in new_drafts if not reader.has(commit))
+        if missing_refs:
+            patterns = (*request.mirrored_patterns, *missing_refs)
+            git.list_refs([RefListingRequest(request.remote, patterns)])
+        with git.reader(request.remote) as reader:
+            for ref, commit in new_drafts:
+                counts = partial(is_statement_for, ref)
+                try:
+                    # Without the target branch, which may be another one for another installation.
+                    packages = read_packages(reader, commit, counts) if reader.has(commit) else ()
+                    paths[ref, commit] = frozenset(packages)
+                except InvalidInput:  # it is not for this installation to say what is wrong with it
+                    paths[ref, commit] = frozenset()
+        self.other_paths = paths
+
     def keep_present(self, head: str, vendor: str, tips: Mapping[str, str]) -> None:
         """Keep only values of commits that present refs point to.
 
@@ -232,7 +267,7 @@ class RepositoryObserver:
                 # Memos compare by identity: an equal but new state would invalidate every variant
                 # below it.
                 return state
-            memo.other_paths = self._read_drafted_paths(listing_request, refs, memo.other_paths)
+            memo.read_other_paths(self.git, self.install, listing_request, refs)
             state = self._read_changed(memo, remote, branch, refs, wanted_paths, pushes_tags)
             memo.observed_paths = wanted_paths
             if not state.head and refs:
@@ -322,40 +357,6 @@ class RepositoryObserver:
             record_traces=traces,
         )
         return memo.state
-
-    def _read_drafted_paths(
-        self, request: RefListingRequest, refs: Mapping[str, str], known_paths: _DraftedPaths
-    ) -> _DraftedPaths:
-        """Return the paths of the stage drafts of other installations that the listing has.
-
-        The branch of a draft of one variant is named by its path. What a draft of a stage has, only
-        its commits say: such a branch is fetched once for each commit. One that cannot be fetched
-        or read counts for nothing. `request` is the one that the repository was listed with.
-        """
-        drafts = {
-            (ref, refs[ref])
-            for other, ref in _list_drafts(refs, self.install)
-            if is_stage_draft(other, ref)
-        }
-        new_drafts = drafts - known_paths.keys()
-        paths = {key: known_paths[key] for key in drafts & known_paths.keys()}
-        if not new_drafts:
-            return paths
-        with self.git.reader(request.remote) as reader:
-            missing_refs = sorted(ref for ref, commit in new_drafts if not reader.has(commit))
-        if missing_refs:
-            patterns = (*request.mirrored_patterns, *missing_refs)
-            self.git.list_refs([RefListingRequest(request.remote, patterns)])
-        with self.git.reader(request.remote) as reader:
-            for ref, commit in new_drafts:
-                counts = partial(is_statement_for, ref)
-                try:
-                    # Without the target branch, which may be another one for another installation.
-                    packages = read_packages(reader, commit, counts) if reader.has(commit) else ()
-                    paths[ref, commit] = frozenset(packages)
-                except InvalidInput:  # it is not for this installation to say what is wrong with it
-                    paths[ref, commit] = frozenset()
-        return paths
 
 
 def _list_drafts(refs: Mapping[str, str], install: str) -> Iterator[tuple[str, str]]:
