@@ -339,7 +339,8 @@ class PolicyResult(Value, kw_only=True):
             else:
                 sentence = (
                     f"{number} in its draft; run `fanout diff {name} --three-way`, then commit a"
-                    f" fix to the draft or run `fanout resolve {policy} --variant {name} --reason WHY`"
+                    f" fix to the draft or run `fanout resolve {policy} --variant {name} --reason"
+                    " WHY`"
                 )
                 if variant.merged is None:
                     subject = f"{policy}/{spec.stage}/{name}" if spec.policy else name

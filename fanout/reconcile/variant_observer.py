@@ -56,7 +56,6 @@ from fanout.reconcile.records.publication_recovery import (
     find_interrupted_publication,
     has_other_content,
     is_unrecorded_publication,
-    recover_publication,
     recover_replaced_draft,
 )
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
@@ -105,7 +104,6 @@ class VariantObserver:
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
     # Those drafts by repository and key: what has their branches from now on replaces them.
     _departing_drafts: dict[_DraftPlace, OpenDraft] = field(default_factory=dict)
-    _specs: dict[str, VariantSpec] = field(default_factory=dict)
     _wanted_places: dict[str, PackagePlace] = field(default_factory=dict)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
@@ -132,10 +130,9 @@ class VariantObserver:
     def observe_variants(self) -> tuple[ObservedVariant, ...]:
         """Observe every variant of the policy, in the policy's order."""
         variants = self.resolved_policy.variants
-        for spec in variants:
-            repository_place = self.resolved_policy.place_by_variant[spec.name]
-            self._specs[spec.name] = spec
-            self._wanted_places[spec.name] = repository_place, spec.path
+        specs = {spec.name: spec for spec in variants}
+        places = self.resolved_policy.place_by_variant
+        self._wanted_places = {name: (places[name], spec.path) for name, spec in specs.items()}
         # Drafts of this policy's variants that are not at their variant's path.
         owner = trailer_owner(self.resolved_policy)
         for repository_place, located in self.path_ownership.repository_by_place.items():
@@ -149,7 +146,7 @@ class VariantObserver:
                 # Most drafts are at their path, on the variant's own branch, as they are to be.
                 if wanted_place == (repository_place, draft.path) and (
                     not (draft.is_shared or are_shared)
-                    or self._locate_draft(self._specs[variant], state).key == draft.key
+                    or self._locate_draft(specs[variant], state).key == draft.key
                 ):
                     continue
                 misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
@@ -200,8 +197,13 @@ class VariantObserver:
             with BARRIER:
                 variant = self._observe_where_published(spec, repository_state, status_line)
                 if is_unrecorded_publication(variant):
-                    # It was pushed, and its pass ended before recording it.
-                    variant = recover_publication(variant, self._histories, self.now)
+                    # It was pushed, and its pass ended before recording it. Its clocks start now,
+                    # because no record has its time. Not from the present draft, which may be of a
+                    # later revision: the newest tag leads to the merge, and that to the draft.
+                    published = self._histories.open(variant).find_newest(self.now)
+                    if published is not None:
+                        line = replace(variant.status_line, published=published)
+                        variant = replace(variant, published=published, status_line=line)
                     open_reader, line = self._histories.open_reader, variant.status_line
                     variant = mark_missing_records(variant, self.record_baseline, open_reader)
                     earlier_renderings = find_interrupted_publication(

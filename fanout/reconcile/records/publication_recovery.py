@@ -45,23 +45,6 @@ def is_unrecorded_publication(variant: ObservedVariant) -> bool:
     )
 
 
-def recover_publication(
-    variant: ObservedVariant, histories: HistoryReader, now: datetime
-) -> ObservedVariant:
-    """Return the variant with the publication that its newest tag shows.
-
-    Its clocks start now, because no record has its time.
-    """
-    # Not from the present draft, which may be of a later revision. The tag leads to the
-    # merge, and that to the draft that was published.
-    published = histories.open(variant).find_newest(now)
-    if published is None:
-        return variant
-    return replace(
-        variant, published=published, status_line=replace(variant.status_line, published=published)
-    )
-
-
 def has_other_content(
     variant: ObservedVariant, recorded_head: str, histories: HistoryReader
 ) -> bool:
