@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import starmap
+from itertools import chain, starmap
 from operator import attrgetter
 
 from fanout.api.gate_vocabulary import VariantState
@@ -69,7 +69,7 @@ from fanout.reconcile.observation.evidence_observer import ANSWER_PAUSE, CheckPr
 from fanout.reconcile.observation.upstream_packages import (
     find_revisions,
     find_unusable,
-    warn_unusable,
+    get_upstream_tag,
 )
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
@@ -419,8 +419,10 @@ class PolicyEvaluator(Value, kw_only=True):
         removals = plan_removals(
             inputs, status, orphans, facts, reviews, self.world.git, publish=self.mode.publish
         )
-        leftovers = (
-            it for departing in departing_steps for it in list_drafted_leftovers(*departing)
+        states_by_repository = inputs.path_ownership.states_by_repository
+        leftovers = chain.from_iterable(starmap(list_drafted_leftovers, departing_steps))
+        removal_drafts = plan_removal_drafts(
+            reviews.owner, states_by_repository, [*removals.drafted, *leftovers]
         )
         cleanup = PolicyCleanup(
             removals=(
@@ -429,15 +431,7 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            removal_drafts=tuple(
-                reviews.complete_plans(
-                    plan_removal_drafts(
-                        reviews.owner,
-                        inputs.path_ownership.states_by_repository,
-                        [*removals.drafted, *leftovers],
-                    )
-                )
-            ),
+            removal_drafts=tuple(reviews.complete_plans(removal_drafts)),
         )
         refused_pushes = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         decision = show_refusals(decision, refused_pushes, steps)
@@ -446,7 +440,12 @@ class PolicyEvaluator(Value, kw_only=True):
             policy_state=inputs.policy_state,
             status=status,
             revisions=observed.usable_revisions,
-            unusable_tags=warn_unusable(resolved_policy, observed.unusable),
+            unusable_tags={
+                revision: f"tag {get_upstream_tag(resolved_policy, revision)} of"
+                f" {resolved_policy.declared_upstream.metadata.name} cannot be used and is left"
+                f" out: {problem}"
+                for revision, problem in observed.unusable.items()
+            },
             variants=decided.rendered.variants,
             rules=facts.stages,
             facts=facts,

@@ -120,19 +120,6 @@ class RollbackSelector:
         return replace(selected, revision_hold=hold)
 
 
-def list_published_revisions(
-    git: GitStore, variants: Iterable[ObservedVariant]
-) -> Sequence[Sequence[str]]:
-    """Return the revisions of all publications of each variant that can be read, newest first."""
-    with open_one_at_a_time(git) as open_reader:
-        histories = HistoryReader(open_reader)
-        return [
-            histories.open(it).list_revisions()
-            for it in _sort_by_repository(variants)
-            if it.repository_state.failure is None
-        ]
-
-
 def _sort_by_repository(variants: Iterable[ObservedVariant]) -> list[ObservedVariant]:
     return sorted(variants, key=lambda it: it.repository_state.remote.key)
 
@@ -180,7 +167,14 @@ def find_rollback_revision(
     # further.
     if not requested and active:
         return active[0].revision
-    published = list_published_revisions(git, [it.observed for it in variants])
+    # All publications of each variant that can be read, newest first.
+    with open_one_at_a_time(git) as open_reader:
+        histories = HistoryReader(open_reader)
+        published = [
+            histories.open(it).list_revisions()
+            for it in _sort_by_repository(variant.observed for variant in variants)
+            if it.repository_state.failure is None
+        ]
     ever_published = {revision for revisions in published for revision in revisions}
     ages = RevisionAges(subject.revisions)
     if requested in ever_published:

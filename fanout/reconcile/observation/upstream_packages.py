@@ -333,16 +333,3 @@ def find_unusable(
                 break
             unusable[revision] = problem
     return unusable if len(unusable) < len(facts.revisions) else {}
-
-
-def warn_unusable(
-    resolved_policy: ResolvedPolicy, unusable: Mapping[str, FanoutError]
-) -> dict[str, str]:
-    """Return a warning for each tag that is left out, by revision."""
-    if resolved_policy.upstream is None:
-        return {}
-    return {
-        revision: f"tag {get_upstream_tag(resolved_policy, revision)} of"
-        f" {resolved_policy.upstream.metadata.name} cannot be used and is left out: {problem}"
-        for revision, problem in unusable.items()
-    }
