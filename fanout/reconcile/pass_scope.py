@@ -14,7 +14,7 @@ from typing import NamedTuple
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import Label
 from fanout.declared.declared_objects import DeclaredObjects, key_of
-from fanout.errors import FanoutError, InvalidInput
+from fanout.errors import FanoutError
 from fanout.plan.actions import PlanAction
 from fanout.plan.drafts.drafts_per_round import DraftLimit
 from fanout.plan.observation.repository_state import (
@@ -31,8 +31,7 @@ from fanout.reconcile.ownership.path_ownership import (
     list_paths,
     read_recorded_paths,
 )
-from fanout.reconcile.records.lost_records import count_other_branches
-from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy, with_error
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, with_error
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.telemetry.error_isolation import run_isolated, run_without_faulty
 from fanout.values import Value, replace
@@ -175,31 +174,6 @@ class PassScope(Value, kw_only=True):
     path_ownership: PathOwnershipIndex
     listing_requests: tuple[RefListingRequest, ...]
     stopped: Sequence[ResolvedPolicy] = ()  # covered policies with an error of their own
-
-    def stop_lost_policies(self, errors: Mapping[PolicyKey, InvalidInput]) -> "PassScope":
-        """Return the scope without these policies. Raises InvalidInput if no other is covered."""
-        stopped: dict[PolicyKey, ResolvedPolicy] = {}
-        for policy in self.all_policies:
-            if policy.key not in errors:
-                continue
-            try:
-                with count_other_branches(self.policy_states[policy.records_key]):
-                    raise errors[policy.key]
-            except InvalidInput as error:
-                stopped[policy.key] = with_error(policy, error)
-        if all(it.key in stopped for it in self.covered):
-            keys = [it.key for it in self.covered] or list(stopped)
-            first_error = stopped[keys[0]].error
-            assert first_error is not None, "a policy is stopped by an error"
-            raise first_error
-        of_evaluated = (stopped[it.key] for it in self.evaluated if it.key in stopped)
-        return replace(
-            self,
-            all_policies=[stopped.get(it.key, it) for it in self.all_policies],
-            covered=[stopped.get(it.key, it) for it in self.covered],
-            evaluated=[it for it in self.evaluated if it.key not in stopped],
-            stopped=[*self.stopped, *of_evaluated],
-        )
 
 
 def build_scope(

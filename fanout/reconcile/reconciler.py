@@ -55,7 +55,7 @@ from fanout.reconcile.pull_requests.request_memo import RequestMemos
 from fanout.reconcile.pull_requests.request_observer import RequestObserver
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner, plan_others
 from fanout.reconcile.pull_requests.request_texts import RequestTextBuilder
-from fanout.reconcile.records.lost_records import find_lost_policies
+from fanout.reconcile.records.lost_records import find_lost_policies, stop_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import (
@@ -429,7 +429,7 @@ class Reconciler:
             errors = find_lost_policies(
                 blank_reason, scope.all_policies, repositories, listings, setup.install
             )
-            scope = scope.stop_lost_policies(errors) if errors else scope
+            scope = stop_lost_policies(scope, errors) if errors else scope
         return listings, scope
 
     def digest_unchanged_requests(self, urls: Sequence[str]) -> str:

@@ -33,8 +33,9 @@ from fanout.ports import GitStore
 from fanout.reconcile.history.publication_history import HistoryReader
 from fanout.reconcile.observation.repository_access import OpenReader, build_remote
 from fanout.reconcile.ownership.path_ownership import trailer_owner
+from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.policy_phases import PolicyInputs
-from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
+from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy, with_error
 from fanout.reconcile.world import Setup
 from fanout.selection.ref_names import record_traces_ref, vendor_ref
 from fanout.values import Value, replace
@@ -106,6 +107,32 @@ def count_other_branches(policy_state: PolicyRecords) -> Iterator[None]:
             ),
             where=error.where,
         ) from error
+
+
+def stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:
+    """Return the scope without these policies. Raises InvalidInput if no other is covered."""
+    stopped: dict[PolicyKey, ResolvedPolicy] = {}
+    for policy in scope.all_policies:
+        if policy.key not in errors:
+            continue
+        try:
+            with count_other_branches(scope.policy_states[policy.records_key]):
+                raise errors[policy.key]
+        except InvalidInput as error:
+            stopped[policy.key] = with_error(policy, error)
+    if all(it.key in stopped for it in scope.covered):
+        keys = [it.key for it in scope.covered] or list(stopped)
+        first_error = stopped[keys[0]].error
+        assert first_error is not None, "a policy is stopped by an error"
+        raise first_error
+    of_evaluated = (stopped[it.key] for it in scope.evaluated if it.key in stopped)
+    return replace(
+        scope,
+        all_policies=[stopped.get(it.key, it) for it in scope.all_policies],
+        covered=[stopped.get(it.key, it) for it in scope.covered],
+        evaluated=[it for it in scope.evaluated if it.key not in stopped],
+        stopped=[*scope.stopped, *of_evaluated],
+    )
 
 
 def refuse_lost_policy_state(
