@@ -17,10 +17,7 @@ from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.errors import FanoutError
 from fanout.plan.actions import PlanAction
 from fanout.plan.drafts.drafts_per_round import DraftLimit
-from fanout.plan.observation.repository_state import (
-    RefListingRequest,
-    RepositoryAccess,
-)
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryAccess
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.observation.repository_access import build_listing_requests
@@ -135,7 +132,9 @@ class OwnershipMemo:
             return policy_paths
         counted = self._counted
         if counted is None or counted[0] is not policy_paths or counted[1] != writing_accesses:
-            paths = policy_paths.with_writers(writing_accesses)
+            owner_by_path = policy_paths.recorded_paths.owner_by_path
+            refusals = policy_paths.claims.find_refusals(owner_by_path, writing_accesses)
+            paths = replace(policy_paths, refusals=refusals)
             counted = self._counted = policy_paths, writing_accesses, paths
         return counted[2]
 

@@ -46,11 +46,7 @@ from fanout.plan.pull_requests.request_holds import (
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
 from fanout.plan.records.policy_records import active_records
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.plan.records.trace_changes import (
-    build_trace_actions,
-    find_due_traces,
-    find_last_stop,
-)
+from fanout.plan.records.trace_changes import build_trace_actions, find_due_traces, find_last_stop
 from fanout.plan.removal.move_cleanup import (
     CleanupPermission,
     list_drafted_leftovers,

@@ -12,11 +12,7 @@ from fanout.api.git_repository import Repository, TagPolicy
 from fanout.declared.declared_objects import DeclaredObjects, key_of
 from fanout.declared.object_key import ObjectKey
 from fanout.errors import Bug, FanoutError
-from fanout.plan.observation.repository_state import (
-    RefListing,
-    RepositoryAccess,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import RefListing, RepositoryAccess, RepositoryState
 from fanout.plan.policy_plan import PolicyPlan, join_plans
 from fanout.plan.publication_messages import CommitSettings, with_merge_messages
 from fanout.reconcile.budget_store import BudgetStore
@@ -130,9 +126,7 @@ class _PassContext(Value):
             dependency_holds=scope.dependencies.find_holds(resolved_policy, results),
         )
 
-    def evaluate_policies(
-        self,
-    ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
+    def evaluate_policies(self) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
         """Return the results of the covered policies, and the plans of those that have one."""
         scope, evaluator = self.scope, self.evaluator
         evaluator.policy_memo.begin_pass(it.key for it in scope.all_policies)

@@ -19,10 +19,7 @@ from fanout.errors import FanoutError
 from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.observation.repository_state import RefListingRequest, Remote
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.selection.policy_resolution import (
-    ResolvedPolicy,
-    full_branch_name,
-)
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, full_branch_name
 from fanout.selection.ref_names import drafts_prefix, record_traces_ref, vendor_ref
 
 

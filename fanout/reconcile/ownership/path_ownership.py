@@ -12,7 +12,6 @@ from itertools import chain
 from fanout.api.git_repository import Repository
 from fanout.plan.moves.move_locations import PathHolder
 from fanout.plan.observation.repository_state import (
-    RepositoryAccess,
     RepositoryState,
     normalize_identity,
 )
@@ -28,7 +27,7 @@ from fanout.reconcile.selection.policy_resolution import (
 from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value, field, replace
+from fanout.values import Value, field
 
 
 class RecordedPaths(Value, kw_only=True):
@@ -281,7 +280,7 @@ class PolicyPaths(Value, kw_only=True):
     ) -> "PolicyPaths":
         """Build the paths from resolved policies and records.
 
-        Claims do not refuse those of other credentials yet: see `with_writers`.
+        Claims do not refuse those of other credentials yet: see `OwnershipMemo.count_claims`.
         """
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         claims = PathClaims.build(all_policies, {it for it, _ in recorded_paths.owner_by_path})
@@ -311,11 +310,6 @@ class PolicyPaths(Value, kw_only=True):
             places_by_namespace={it: frozenset(own) for it, own in places_by_namespace.items()},
             paths_by_url={url: sorted(paths) for url, paths in paths_by_url.items()},
         )
-
-    def with_writers(self, writing_accesses: frozenset[RepositoryAccess]) -> "PolicyPaths":
-        """Return the paths where the claims of these accesses count for everybody."""
-        owner_by_path = self.recorded_paths.owner_by_path
-        return replace(self, refusals=self.claims.find_refusals(owner_by_path, writing_accesses))
 
 
 class PathOwnershipIndex(Value, kw_only=True):
