@@ -4,7 +4,7 @@ Every write is a compare-and-swap of the branch, so processes on many machines m
 repository. Records are only ever added. Nothing is written if nothing changed. A branch of records
 only grows: one that does not descend from its last observed head was put back, by a restored backup
 or by somebody who wants a suspension forgotten. The observed heads are a file of this machine;
-without it, publications still name records (`fanout.reconcile.records.rewound_records`).
+without it, publications still name records (`fanout.reconcile.records.lost_records`).
 """
 
 import hashlib

@@ -21,13 +21,11 @@ from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import ClusterLease, FinalizerWriter, Inventory, StatusWriter, WatchedCluster
 from fanout.reconcile.execution.plan_execution import is_final, run_pass
-from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_requests
 from fanout.reconcile.reconciler import Reconciler
-from fanout.reconcile.records.record_intake import RecordIntake
-from fanout.reconcile.records.record_retention import RecordRetention
-from fanout.reconcile.validation.object_findings import ObjectFindings
+from fanout.reconcile.records.record_intake import RecordIntake, RecordRetention
+from fanout.reconcile.validation.expression_validation import ObjectFindings
 from fanout.reconcile.world import World
 from fanout.values import replace
 
@@ -276,6 +274,6 @@ class DeletionObserver:
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
         """Release the completed deletions of a pass."""
         if made_pass is not None:
-            completed = find_completed_deletions(made_pass.report.pass_plan)
+            completed = made_pass.report.pass_plan.completed_deletions
             if completed:
                 self._finalizers.remove(completed)

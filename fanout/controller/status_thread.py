@@ -13,7 +13,7 @@ from fanout.errors import FanoutError
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.ports import StatusWriter
 from fanout.present.status_queue import StatusBatch, StatusQueue
-from fanout.reconcile.validation.object_findings import ErrorsByObject
+from fanout.reconcile.validation.expression_validation import ErrorsByObject
 from fanout.telemetry.error_isolation import run_isolated
 
 SETTLE_TIME = 0.1  # seconds in which a round that follows at once begins

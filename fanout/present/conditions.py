@@ -24,12 +24,13 @@ from fanout.plan.written_objects import PROGRESS_TYPES
 from fanout.present.conflict_views import draft_time
 from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
 from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry
-from fanout.reconcile.edits.package_damage import (
+from fanout.reconcile.edits.edit_detection import (
     describe_edits,
     describe_faults,
     describe_leftover_draft,
+    describe_lost_tag,
+    find_tag_problems,
 )
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
 from fanout.reconcile.pass_results import MERGED_EARLY, PolicyResult, describe_outdated_records
 from fanout.reconcile.removal.orphaned_variants import summarize_orphans
 from fanout.reconcile.selection.policy_resolution import repository_key

@@ -47,7 +47,7 @@ from fanout.present.status_views import (
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
-from fanout.reconcile.validation.object_findings import ErrorsByObject
+from fanout.reconcile.validation.expression_validation import ErrorsByObject
 from fanout.selection.variant_spec import variant_digest
 from fanout.values import Value
 

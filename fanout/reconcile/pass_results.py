@@ -10,9 +10,11 @@ from functools import partial
 from operator import itemgetter
 
 from fanout.api.gate_vocabulary import VariantState
+from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import NEEDS_REPAIR, Reason
 from fanout.api.results import Hold
 from fanout.api.text_fields import pluralize
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.errors import Conflict, FanoutError, RateLimited
 from fanout.gates.active_decisions import DecisionStatus
 from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
@@ -35,8 +37,12 @@ from fanout.plan.records.policy_records import PolicyRecords, RecordEntry, Recor
 from fanout.plan.records.policy_status import RecordedStatus, RefusedPushLine
 from fanout.plan.records.trace_changes import DueTrace
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.reconcile.edits.package_damage import describe_faults, find_lost_renderings
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
+from fanout.reconcile.edits.edit_detection import (
+    describe_faults,
+    describe_lost_tag,
+    find_lost_renderings,
+    find_tag_problems,
+)
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations, describe_orphans
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.target_selection import shorten_target_keys
@@ -75,11 +81,6 @@ class PassProblem(Value, kw_only=True):
     def needs_fix(self) -> bool:
         """True if the subject failed, or is held by something that a person must fix."""
         return self.failed or (self.reason in NEEDS_REPAIR and not self.accepted)
-
-    def with_commands(self, commands: MessageCommands) -> "PassProblem":
-        """Return the problem with the commands in its sentences completed."""
-        message, again = map(commands.complete_text, (self.message, self.again))
-        return replace(self, message=message, again=again)
 
 
 class PolicyResult(Value, kw_only=True):
@@ -196,7 +197,162 @@ class PolicyResult(Value, kw_only=True):
     @property
     def problems(self) -> tuple[PassProblem, ...]:
         """Problems of this policy, its targets and its variants, apart from gates."""
-        return tuple(_find_problems(self))
+        problem = partial(PassProblem, policy=self.title)
+        problems: list[PassProblem] = []
+        if self.error is not None:
+            problems.append(_build_policy_problem(self, self.error))
+        problems += (
+            problem(
+                subject=failure.target,
+                reason=failure.reason,
+                message=failure.problem,
+                noun="target",
+                names=(failure.target.rpartition("/")[2],),
+            )
+            for failure in self.resolved_policy.failures
+        )
+        for failure in describe_orphans(self.resolved_policy, self.orphans, self.removals):
+            if failure.target not in self.removals.removable:  # removable ones are in the plan
+                first_hold = next(iter(self.removals.holds.get(failure.target, ())), None)
+                problems.append(
+                    problem(
+                        subject=failure.target,
+                        reason=str(first_hold.reason) if first_hold is not None else failure.reason,
+                        message=failure.problem,
+                        failed=False,
+                        gone=True,
+                    )
+                )
+        problems += self.unwritten_traces
+        if self.error is not None:
+            return tuple(problems)  # the policy's error is the reason for all its holds
+        problems += self.find_repository_problems()
+        undecided = self.undecided_conflicts
+        by_variant = [
+            (variant.spec.target, it)
+            for variant in self.variants
+            for it in self.find_variant_problems(variant, undecided.get(variant.spec.name, 0))
+        ]
+        names = self.target_names if by_variant else {}
+        problems += (replace(it, target_name=names[target]) for target, it in by_variant)
+        return tuple(problems)
+
+    def find_repository_problems(self) -> Iterator[PassProblem]:
+        """Yield the problems of its repositories and of their forges."""
+        problem = partial(PassProblem, policy=self.title, noun="repository", failed=False)
+        variants = [it.selected.observed for it in self.variants]
+        for repository, sentence in find_lost_renderings(variants):
+            yield problem(
+                subject=repository,
+                reason=str(Reason.BASE_MISSING),
+                message=sentence,
+                again="the vendor branch lacks published packages; run"
+                f" `fanout explain {self.resolved_policy.name}`",
+            )
+        forges = [
+            (it, state, state.forge)
+            for it in variants
+            if (state := it.repository_state).forge is not None
+        ]
+        failures = {
+            state.identity: (it.spec.repository, forge.failure)
+            for it, state, forge in forges
+            if forge.failure is not None and state.failure is None
+        }
+        for _, (repository, failure) in sorted(failures.items()):
+            # All pull requests of a forge that cannot be asked stay as they are, whatever the gates
+            # say of the variants. One that takes no more calls only waits.
+            if not isinstance(failure, RateLimited):
+                reason = str(failure.reason)
+                yield problem(subject=repository, reason=reason, message=str(failure), failed=True)
+        # Somebody else opened pull requests from branches of the policy's drafts.
+        heads = {(state.identity, it.draft_ref): (it, forge) for it, state, forge in forges}
+        for (_, head_ref), (it, forge) in sorted(heads.items(), key=itemgetter(0)):
+            for request in forge.foreign_requests.get(head_ref, ()):
+                yield problem(
+                    subject=it.spec.repository,
+                    reason=str(Reason.REQUEST_FOREIGN),
+                    message=f"pull request {request.number} from {request.head_branch} to"
+                    f" {request.base_branch} was not opened by fanout and is ignored",
+                )
+
+    def find_variant_problems(
+        self, variant: RenderedVariant, open_conflicts: int
+    ) -> Iterator[PassProblem]:
+        """Yield problems of a variant, and the decisions that people have to make about it.
+
+        `open_conflicts`: number of undecided merge conflicts of its open draft.
+        """
+        observed, failure, spec = variant.observed, variant.render_failure, variant.spec
+        name, place = spec.name, f"{spec.repository}:{spec.path}"
+
+        def problem(
+            reason: str, message: str, reminder: str = "", *, failed: bool = False
+        ) -> PassProblem:
+            return PassProblem(
+                policy=self.title,
+                subject=name,
+                reason=str(reason),
+                message=message,
+                failed=failed,
+                names=(spec.target, place, spec.path, observed.draft_ref),
+                again=reminder,
+            )
+
+        decision = self.decision.variants.get(name) if self.decision else None
+        # That of a held variant; in other states, the one that a person must fix.
+        hold = next(
+            (
+                it
+                for it in (decision.holds if decision else ())
+                if (decision and decision.state is VariantState.HELD) or it.reason in NEEDS_REPAIR
+            ),
+            None,
+        )
+        if failure is not None:
+            yield problem(failure.reason, str(failure), failed=True)
+        elif observed.obstacle is not None:
+            yield problem(observed.obstacle.reason, observed.obstacle.message, failed=True)
+        elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
+            is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(spec.stage)
+            yield problem(hold.reason, hold.message, failed=is_misplaced)
+        if observed.missing_tag:
+            yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
+        for reason, sentence in find_tag_problems(observed):
+            yield problem(reason, sentence)
+        if observed.published_faults and failure is None:
+            yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
+        undecided = open_conflicts
+        if variant.merged is not None:  # in the new draft
+            is_decided = observed.choices.default_side is not None
+            undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
+        if undecided:
+            # In full when it is written, then short.
+            policy, reminder = self.resolved_policy.name, ""
+            number = pluralize(undecided, "undecided merge conflict")
+            is_accepted = name in self.publishing
+            if is_accepted:
+                conflicts = pluralize(undecided, "merge conflict")
+                sentence = f"its draft is published with {conflicts} that a person accepted"
+            else:
+                sentence = (
+                    f"{number} in its draft; run `fanout diff {name} --three-way`, then commit a"
+                    f" fix to the draft or run `fanout resolve {policy} --variant {name} --reason"
+                    " WHY`"
+                )
+                if variant.merged is None:
+                    subject = f"{policy}/{spec.stage}/{name}" if spec.policy else name
+                    reminder = f"{number}; run `fanout explain {subject}`"
+            conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
+            yield replace(conflict, accepted=is_accepted)
+        for leftover in self.remaining_leftovers.get(name, ()):
+            yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
+        if (
+            observed.is_unrecorded
+            and observed.published is not None
+            and observed.published.out_of_band
+        ):
+            yield problem(Reason.OUT_OF_BAND, MERGED_EARLY)
 
 
 class NoopSnapshot(Value):
@@ -247,10 +403,33 @@ class PassPlan(Value, kw_only=True):
             if isinstance(found, FanoutError):
                 found = (_build_policy_problem(item, found),)
             if found and policy.name in shared_names:
-                commands = MessageCommands((("namespace", policy.namespace),))
-                found = tuple(it.with_commands(commands) for it in found)
+                complete = MessageCommands((("namespace", policy.namespace),)).complete_text
+                found = tuple(
+                    replace(it, message=complete(it.message), again=complete(it.again))
+                    for it in found
+                )
             problems += found
         return tuple(problems)
+
+    @property
+    def completed_deletions(self) -> tuple[UpstreamPolicy | PackageVariant, ...]:
+        """Objects that are being deleted and have nothing downstream any more.
+
+        Judged by what the pass observed. What it is about to remove counts as present, because a
+        push may fail; the pass after it finds out.
+        """
+        busy = {(plan.namespace, plan.name) for plan in self.plans if plan.actions}
+        return tuple(
+            declaration
+            for result in self.policies
+            if (declaration := result.resolved_policy.declaration) is not None
+            and declaration.is_being_deleted
+            and result.resolved_policy.subject not in busy
+            and result.error is None
+            # Drafts of a repository that does not respond are not seen.
+            and all(it.failure is None for it in result.repository_states)
+            and not result.orphans
+        )
 
     @property
     def printed_plan(self) -> Plan:
@@ -353,164 +532,4 @@ def _build_policy_problem(policy_result: PolicyResult, error: FanoutError) -> Pa
         reason=str(error.reason),
         message=str(error),
         noun="policy",
-    )
-
-
-def _find_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    problem = partial(PassProblem, policy=policy_result.title)
-    if policy_result.error is not None:
-        yield _build_policy_problem(policy_result, policy_result.error)
-    for failure in policy_result.resolved_policy.failures:
-        yield problem(
-            subject=failure.target,
-            reason=failure.reason,
-            message=failure.problem,
-            noun="target",
-            names=(failure.target.rpartition("/")[2],),
-        )
-    removals = policy_result.removals
-    for failure in describe_orphans(policy_result.resolved_policy, policy_result.orphans, removals):
-        if failure.target not in removals.removable:  # removable ones are in the plan
-            first_hold = next(iter(removals.holds.get(failure.target, ())), None)
-            yield problem(
-                subject=failure.target,
-                reason=str(first_hold.reason) if first_hold is not None else failure.reason,
-                message=failure.problem,
-                failed=False,
-                gone=True,
-            )
-    yield from policy_result.unwritten_traces
-    if policy_result.error is not None:
-        return  # the policy's error is the reason for all its holds
-    yield from _find_repository_problems(policy_result)
-    undecided = policy_result.undecided_conflicts
-    problems = [
-        (variant.spec.target, it)
-        for variant in policy_result.variants
-        for it in _find_variant_problems(
-            policy_result, variant, undecided.get(variant.spec.name, 0)
-        )
-    ]
-    target_names = policy_result.target_names if problems else {}
-    yield from (replace(it, target_name=target_names[target]) for target, it in problems)
-
-
-def _find_repository_problems(policy_result: PolicyResult) -> Iterator[PassProblem]:
-    problem = partial(PassProblem, policy=policy_result.title, noun="repository", failed=False)
-    variants = [it.selected.observed for it in policy_result.variants]
-    for repository, sentence in find_lost_renderings(variants):
-        yield problem(
-            subject=repository,
-            reason=str(Reason.BASE_MISSING),
-            message=sentence,
-            again="the vendor branch lacks published packages; run"
-            f" `fanout explain {policy_result.resolved_policy.name}`",
-        )
-    forges = [
-        (it, state, state.forge)
-        for it in variants
-        if (state := it.repository_state).forge is not None
-    ]
-    failures = {
-        state.identity: (it.spec.repository, forge.failure)
-        for it, state, forge in forges
-        if forge.failure is not None and state.failure is None
-    }
-    for _, (repository, failure) in sorted(failures.items()):
-        # All pull requests of a forge that cannot be asked stay as they are, whatever the gates say
-        # of the variants. One that takes no more calls only waits.
-        if not isinstance(failure, RateLimited):
-            reason = str(failure.reason)
-            yield problem(subject=repository, reason=reason, message=str(failure), failed=True)
-    # Somebody else opened pull requests from branches of the policy's drafts.
-    heads = {(state.identity, it.draft_ref): (it, forge) for it, state, forge in forges}
-    for (_, head_ref), (it, forge) in sorted(heads.items(), key=itemgetter(0)):
-        for request in forge.foreign_requests.get(head_ref, ()):
-            yield problem(
-                subject=it.spec.repository,
-                reason=str(Reason.REQUEST_FOREIGN),
-                message=f"pull request {request.number} from {request.head_branch} to"
-                f" {request.base_branch} was not opened by fanout and is ignored",
-            )
-
-
-def _find_variant_problems(
-    policy_result: PolicyResult, variant: RenderedVariant, open_conflicts: int
-) -> Iterator[PassProblem]:
-    """Yield problems of the variant, and the decisions that people have to make about it.
-
-    `open_conflicts`: number of undecided merge conflicts of its open draft.
-    """
-    problem = partial(_build_problem, policy_result, variant)
-    observed, failure, name = variant.observed, variant.render_failure, variant.spec.name
-    decision = policy_result.decision.variants.get(name) if policy_result.decision else None
-    # That of a held variant; in other states, the one that a person must fix.
-    hold = next(
-        (
-            it
-            for it in (decision.holds if decision else ())
-            if (decision and decision.state is VariantState.HELD) or it.reason in NEEDS_REPAIR
-        ),
-        None,
-    )
-    if failure is not None:
-        yield problem(failure.reason, str(failure), failed=True)
-    elif observed.obstacle is not None:
-        yield problem(observed.obstacle.reason, observed.obstacle.message, failed=True)
-    elif hold is not None and hold.reason != Reason.MERGE_CONFLICT:
-        is_misplaced = hold.reason == Reason.NOT_IN_STAGE and bool(variant.spec.stage)
-        yield problem(hold.reason, hold.message, failed=is_misplaced)
-    if observed.missing_tag:
-        yield problem(Reason.TAG_MISSING, describe_lost_tag(observed))
-    for reason, sentence in find_tag_problems(observed):
-        yield problem(reason, sentence)
-    if observed.published_faults and failure is None:
-        yield problem(Reason.PACKAGE_BROKEN, describe_faults(observed))
-    undecided = open_conflicts
-    if variant.merged is not None:  # in the new draft
-        is_decided = observed.choices.default_side is not None
-        undecided = 0 if is_decided else sum(not it.is_decided for it in variant.disputes)
-    if undecided:
-        # In full when it is written, then short.
-        policy, reminder = policy_result.resolved_policy.name, ""
-        number = pluralize(undecided, "undecided merge conflict")
-        is_accepted = name in policy_result.publishing
-        if is_accepted:
-            conflicts = pluralize(undecided, "merge conflict")
-            sentence = f"its draft is published with {conflicts} that a person accepted"
-        else:
-            sentence = (
-                f"{number} in its draft; run `fanout diff {name} --three-way`, then commit a fix"
-                f" to the draft or run `fanout resolve {policy} --variant {name} --reason WHY`"
-            )
-            if variant.merged is None:
-                subject = f"{policy}/{variant.spec.stage}/{name}" if variant.spec.policy else name
-                reminder = f"{number}; run `fanout explain {subject}`"
-        conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
-        yield replace(conflict, accepted=is_accepted)
-    for leftover in policy_result.remaining_leftovers.get(name, ()):
-        yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
-    if observed.is_unrecorded and observed.published is not None and observed.published.out_of_band:
-        yield problem(Reason.OUT_OF_BAND, MERGED_EARLY)
-
-
-def _build_problem(
-    policy_result: PolicyResult,
-    variant: RenderedVariant,
-    reason: str,
-    message: str,
-    reminder: str = "",
-    *,
-    failed: bool = False,
-) -> PassProblem:
-    spec = variant.spec
-    names = (spec.target, f"{spec.repository}:{spec.path}", spec.path, variant.observed.draft_ref)
-    return PassProblem(
-        policy=policy_result.title,
-        subject=spec.name,
-        reason=str(reason),
-        message=message,
-        failed=failed,
-        names=names,
-        again=reminder,
     )

@@ -1,28 +1,31 @@
 """Scope of a pass: evaluated policies, owners of paths, repositories to list.
 
 Computed from declarations and records of all policies at once, before any repository is
-listed, because path ownership is decided among all. An internal error stops only the
+listed, because path ownership is decided among all. The paths of all policies are kept between
+passes, for as long as no variant has another one. An internal error stops only the
 policy or the records that cause it; the scope is then computed again without them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import Label
 from fanout.declared.declared_objects import DeclaredObjects, key_of
-from fanout.errors import FanoutError, InvalidInput
+from fanout.errors import FanoutError
 from fanout.plan.actions import PlanAction
 from fanout.plan.changes.next_drafts import DraftLimit
-from fanout.plan.observation.repository_state import RefListingRequest
+from fanout.plan.observation.repository_state import RefListingRequest, RepositoryAccess
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.observation.listing_requests import build_listing_requests
+from fanout.reconcile.observation.repository_access import build_listing_requests
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnershipIndex,
     PolicyPaths,
     find_former_repositories,
+    list_paths,
     read_recorded_paths,
 )
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, with_error
@@ -94,8 +97,68 @@ class PassMode(Value, kw_only=True):
         return self.sweep and resolved_policy.subject not in self.unswept_subjects
 
 
-FindPaths = Callable[[Sequence[ResolvedPolicy], Mapping[RecordsKey, PolicyRecords]], PolicyPaths]
-"""Returns the paths of all policies, from their variants and records."""
+@dataclass(slots=True)
+class OwnershipMemo:
+    """Memo of the last result; one per process."""
+
+    _policies: Sequence[ResolvedPolicy] = ()
+    _statuses: Mapping[RecordsKey, RecordedStatus] = field(default_factory=dict)
+    _paths: PolicyPaths | None = None
+    # The last paths with the claims that count for everybody, from the paths and accesses given.
+    _counted: tuple[PolicyPaths, frozenset[RepositoryAccess], PolicyPaths] | None = None
+
+    def find_paths(
+        self,
+        all_policies: Sequence[ResolvedPolicy],
+        policy_states: Mapping[RecordsKey, PolicyRecords],
+    ) -> PolicyPaths:
+        """Return the paths of all policies: the same object if none was added or left."""
+        statuses = {key: it.status for key, it in policy_states.items()}
+        if (
+            self._paths is None
+            # Unchanged statuses are the same objects, so this compares few of them.
+            or statuses != self._statuses
+            or not have_same_paths(self._policies, all_policies)
+        ):
+            self._paths = PolicyPaths.build(all_policies, policy_states)
+        self._policies, self._statuses = all_policies, statuses
+        return self._paths
+
+    def count_claims(
+        self, policy_paths: PolicyPaths, writing_accesses: frozenset[RepositoryAccess]
+    ) -> PolicyPaths:
+        """Return the paths where these claims count: the same object if neither changed."""
+        if not writing_accesses:
+            return policy_paths
+        counted = self._counted
+        if counted is None or counted[0] is not policy_paths or counted[1] != writing_accesses:
+            owner_by_path = policy_paths.recorded_paths.owner_by_path
+            refusals = policy_paths.claims.find_refusals(owner_by_path, writing_accesses)
+            paths = replace(policy_paths, refusals=refusals)
+            counted = self._counted = policy_paths, writing_accesses, paths
+        return counted[2]
+
+
+def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[ResolvedPolicy]) -> bool:
+    """Return whether these are the same policies, and their variants have the same paths."""
+    if len(previous) != len(present):
+        return False
+    for old, new in zip(previous, present, strict=True):
+        if old is new:
+            continue
+        if old.key != new.key or len(old.variants) != len(new.variants):
+            return False
+        # Most variants of a large policy are the same objects, and so are their Repositories.
+        changed = [
+            (before, after)
+            for before, after in zip(old.variants, new.variants, strict=True)
+            if before is not after
+            or old.repositories[after.name] is not new.repositories[after.name]
+        ]
+        old_paths = list_paths(old, (it for it, _ in changed))
+        if old_paths != list_paths(new, (it for _, it in changed)):
+            return False
+    return True
 
 
 class PassScope(Value, kw_only=True):
@@ -108,8 +171,6 @@ class PassScope(Value, kw_only=True):
     policy_states: Mapping[RecordsKey, PolicyRecords]
     dependencies: VariantDependencies
     path_ownership: PathOwnershipIndex
-    # Errors of unusable Repository objects, by identity.
-    unusable_repositories: Mapping[str, InvalidInput]
     listing_requests: tuple[RefListingRequest, ...]
     stopped: Sequence[ResolvedPolicy] = ()  # covered policies with an error of their own
 
@@ -120,7 +181,7 @@ def build_scope(
     repositories: Sequence[Repository],
     mode: PassMode,
     install: str,
-    find_paths: FindPaths,
+    memo: OwnershipMemo,
 ) -> PassScope:
     """Build the scope of a pass.
 
@@ -135,7 +196,7 @@ def build_scope(
         covered = [it for it in policies if mode.covers(it)]
         dependencies = VariantDependencies(policies)
         evaluated = dependencies.with_dependencies(covered)
-        policy_paths = find_paths(policies, states)
+        policy_paths = memo.find_paths(policies, states)
         former = find_former_repositories(evaluated, policies, policy_paths, repositories)
         path_ownership = PathOwnershipIndex(
             all_policies=policies, policy_paths=policy_paths, former_by_policy=former
@@ -147,7 +208,6 @@ def build_scope(
             policy_states=states,
             dependencies=dependencies,
             path_ownership=path_ownership,
-            unusable_repositories=policy_paths.claims.branch_conflicts,
             listing_requests=build_listing_requests(
                 evaluated, path_ownership.former_repositories, install
             ),

@@ -1,13 +1,14 @@
 """Evaluation of one policy: revisions, variants, renderings, gate decisions, plan."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import starmap
+from itertools import chain, starmap
 from operator import attrgetter
 
 from fanout.api.gate_vocabulary import VariantState
-from fanout.errors import FanoutError
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.errors import FanoutError, RateLimited
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_evaluator import choose_candidates, find_ready, find_suspended
 from fanout.gates.gate_facts import PolicyFacts
@@ -19,13 +20,12 @@ from fanout.plan.changes.move_cleanup import (
     plan_move_cleanup,
     remaining_holds,
 )
-from fanout.plan.changes.next_drafts import DraftLimit, find_due_drafts
+from fanout.plan.changes.next_drafts import find_due_drafts
 from fanout.plan.changes.package_removal import DraftIndex
 from fanout.plan.changes.planned_sets import PolicyCleanup, SetOwner, plan_removal_sets
 from fanout.plan.changes.policy_plan import PolicyPlan, plan_policy, sort_actions
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep, plan_step
-from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evidence.record_times import (
     correct_status,
     effective_records,
@@ -41,7 +41,6 @@ from fanout.plan.evidence.review_approvals import (
 )
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.variant_facts import build_policy_facts, build_set_facts, facts_after_pass
-from fanout.plan.observation.repository_state import RecordTrace, RepositoryState
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,
@@ -50,53 +49,45 @@ from fanout.plan.pull_requests.merged_drafts import (
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.pull_requests.request_holds import (
     RequestHoldInputs,
+    find_retry_time,
     mark_declined,
     read_request_settings,
 )
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
-from fanout.plan.records.policy_records import active_records, last_acceptance
+from fanout.plan.records.policy_records import active_records
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.plan.records.trace_changes import (
     build_trace_actions,
     find_due_traces,
     find_last_stop,
-    find_lost_traces,
-    trace_path,
 )
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.variant_observation import with_waiting_decisions
-from fanout.ports import GitStore
-from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.evidence.check_probes import CheckProber
-from fanout.reconcile.evidence.evidence_matching import match_evidence
+from fanout.reconcile.draft_rendering import DraftRenderer
+from fanout.reconcile.edits.edit_detection import DownstreamEditDetector, mark_lost_tags
 from fanout.reconcile.memo.policy_memo import PolicyMemo
-from fanout.reconcile.observation.moved_tags import mark_lost_tags
-from fanout.reconcile.observation.revision_filter import find_unusable, warn_unusable
-from fanout.reconcile.observation.upstream_packages import find_revisions
-from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_gate_inputs import (
-    build_gate_inputs,
-    build_rules,
-    find_applicable_records,
-    find_own_records,
-    merge_history,
+from fanout.reconcile.observation.evidence_observer import ANSWER_PAUSE, CheckProber, match_evidence
+from fanout.reconcile.observation.upstream_packages import (
+    find_revisions,
+    find_unusable,
+    get_upstream_tag,
 )
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.policy_isolation import stop_policy
 from fanout.reconcile.policy_phases import (
     DecidedPolicy,
     ObservedPolicy,
+    PolicyInputs,
     RenderedPolicy,
     SelectedPolicy,
 )
 from fanout.reconcile.pull_requests.request_planner import RequestPlanner
 from fanout.reconcile.records.lost_records import (
+    RecordBaseline,
     count_other_branches,
     find_bootstrap_repositories,
     refuse_lost_policy_state,
-)
-from fanout.reconcile.records.rewound_records import (
-    RecordBaseline,
     refuse_lost_traces,
     refuse_missing_records,
     refuse_rewound_branch,
@@ -109,10 +100,9 @@ from fanout.reconcile.removal.orphaned_variants import (
     plan_removals,
     read_confirmations,
 )
-from fanout.reconcile.rendering.draft_rendering import DraftRenderer
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
 from fanout.reconcile.variant_observer import VariantObserver
-from fanout.reconcile.world import Setup
+from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import Value, replace
 
@@ -120,86 +110,119 @@ from fanout.values import Value, replace
 class PolicyEvaluator(Value, kw_only=True):
     """Evaluates policies one after the other at one moment."""
 
-    git: GitStore
+    world: World
+    declared: DeclaredObjects
+    mode: PassMode
+    now: datetime
     renderer: DraftRenderer
     prober: CheckProber
-    setup: Setup
-    now: datetime
-    publish: bool
-    draft_limit: DraftLimit | None  # None: no limit
     edit_detector: DownstreamEditDetector
     conditions: PropagationConditions
     policy_memo: PolicyMemo
     request_planner: RequestPlanner
+
+    def evaluate_changed(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
+        """Evaluate the policy, or return its memoized result if its inputs are unchanged."""
+        publish = self.mode.publish
+        memoized = self.policy_memo.find_result(inputs, self.now, publish=publish)
+        if memoized is not None:
+            return memoized, None
+        with self.world.counters.times.phase("judging"):
+            result, plan = self.evaluate(inputs)
+        self.world.counters.add("judged")
+        # When the policy is evaluated again, although nothing of it may have changed.
+        states = inputs.path_ownership.own_states
+        failures = (it.forge.failure for it in states if it.forge is not None)
+        instants: list[datetime | None] = [
+            it.until for it in failures if isinstance(it, RateLimited)
+        ]
+        instants.append(find_retry_time(result.status.requests.values(), self.now))
+        if inputs.budget is not None:
+            instants.append(inputs.budget.retry_at)
+        if inputs.resolved_policy.key in self.prober.unanswered:
+            instants.append(self.now + ANSWER_PAUSE)
+        listing = inputs.upstream_listing
+        result = replace(
+            result,
+            retry_at=min((it for it in instants if it is not None), default=None),
+            upstream_failure=listing if isinstance(listing, FanoutError) else None,
+            template_warnings=plan.warnings if plan is not None else (),
+        )
+        self.policy_memo.store(inputs, result, plan, publish=publish)
+        # Errors of the policy itself name its field; the file and line are known here.
+        declaration, error = inputs.resolved_policy.declaration, result.error
+        if declaration is not None and error is not None:
+            where = error.where
+            if not where.file and where.object == declaration.identity:
+                error.where = self.declared.where(declaration, where.field)
+        return result, plan
 
     def evaluate(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
         """Return the result of the policy in this pass, and its plan.
 
         The plan is None if an error stops the policy as a whole; the error is in the result.
         """
-        result, plan = self._evaluate_contained(inputs)
-        records_key, policy_state = inputs.resolved_policy.records_key, inputs.policy_state
-        # None of records that are incomplete or were put back.
+        resolved_policy, policy_state = inputs.resolved_policy, inputs.policy_state
+        status, corrected = RecordedStatus(), inputs
+        plan: PolicyPlan | None = None
+        try:
+            with BARRIER:
+                policy_state.check_readable()
+                status = correct_status(policy_state.status, self.now)
+                # Clocks of machines differ. Corrected before anything is derived: a record counts
+                # from no earlier than the record before it, and one dated ahead does not redate
+                # those after it.
+                records_ahead_before = policy_state.status.records_ahead
+                records = effective_records(policy_state.records, self.now, records_ahead_before)
+                corrected = replace(inputs, policy_state=replace(policy_state, records=records))
+                # Checked before any error of the policy is raised: decisions on restored, older
+                # records must never be made, whatever else is wrong.
+                if policy_state.head:
+                    refuse_rewound_branch(corrected)
+                if resolved_policy.error is not None:
+                    raise resolved_policy.error
+                revisions: Mapping[str, str] = {}
+                if not resolved_policy.is_being_deleted:
+                    revisions = find_revisions(resolved_policy, inputs.listings, status)
+                status_after_merges = with_merged_removals(corrected, status, self.now)
+                observed = self._observe_variants(corrected, status_after_merges, revisions)
+                decided = self._decide_gates(
+                    self.renderer.render_drafts(
+                        self._select_candidates(observed), self.mode.draft_limit
+                    )
+                )
+                # A stage without verification passes when this pass publishes it. The gates are
+                # asked for candidates once more, because drafts of the next stage follow in the
+                # same pass.
+                result, plan = self._plan_actions(self._draft_next_candidates(decided))
+                # A record that an earlier pass found ahead stays so for as long as it exists.
+                ahead = {it.name for it in records_ahead(records, self.now)}
+                ahead |= records_ahead_before & {it.name for it in records}
+                # Recording the removals that requests have merged is part of the plan.
+                plan = restore_recorded_times(
+                    replace(plan, recorded=status), policy_state.status, status, frozenset(ahead)
+                )
+        except FanoutError as error:
+            result, plan = self._stopped_result(corrected, status, error), None
+        # No trace of records that are incomplete or were put back.
         if (
             policy_state.failure is not None
             or policy_state.unreadable
             or policy_state.outdated
             or policy_state.rewound
-            or any(self._find_lost_traces(inputs))
+            or any(
+                RecordBaseline.build(inputs, self.world.setup, self.now).find_lost_traces(inputs)
+            )
         ):
             return result, plan
-        ownership, last_stop = inputs.path_ownership, find_last_stop(policy_state.records)
+        records_key, ownership = resolved_policy.records_key, inputs.path_ownership
+        last_stop = find_last_stop(policy_state.records)
         traces = find_due_traces(ownership.own_states, records_key, last_stop)
         if traces:
             names = {it.key: name for name, it in ownership.states_by_repository.items()}
-            actions = build_trace_actions(traces, records_key, names, self.setup.install)
+            actions = build_trace_actions(traces, records_key, names, self.world.setup.install)
             result = replace(result, traces=traces, trace_actions=actions)
         return result, plan
-
-    def _evaluate_contained(self, inputs: PolicyInputs) -> tuple[PolicyResult, PolicyPlan | None]:
-        status = RecordedStatus()
-        try:
-            with BARRIER:
-                inputs.policy_state.check_readable()
-                policy_state = inputs.policy_state
-                status = correct_status(policy_state.status, self.now)
-                # Clocks of machines differ. Corrected before anything is derived: a record counts
-                # from no earlier than the record before it, and one dated ahead does not redate
-                # those after it.
-                records = effective_records(
-                    policy_state.records, self.now, policy_state.status.records_ahead
-                )
-                inputs = replace(inputs, policy_state=replace(policy_state, records=records))
-                # Checked before any error of the policy is raised: decisions on restored, older
-                # records must never be made, whatever else is wrong.
-                if policy_state.head:
-                    refuse_rewound_branch(inputs)
-                if inputs.resolved_policy.error is not None:
-                    raise inputs.resolved_policy.error
-                revisions = (
-                    {}
-                    if inputs.resolved_policy.is_being_deleted
-                    else find_revisions(inputs.resolved_policy, inputs.listings, status)
-                )
-                observed = self._observe_variants(
-                    inputs, with_merged_removals(inputs, status, self.now), revisions
-                )
-                decided = self._decide_gates(self._render_drafts(self._select_candidates(observed)))
-                # A stage without verification passes when this pass publishes it. The gates are
-                # asked for candidates once more, because drafts of the next stage follow in the
-                # same pass.
-                result, plan = self._plan_actions(self._draft_next_candidates(decided))
-                # Recording the removals that requests have merged is part of the plan.
-                plan = replace(plan, recorded=status)
-                # A record that an earlier pass found ahead stays so for as long as it exists.
-                names = {it.name for it in records_ahead(records, self.now)} | (
-                    policy_state.status.records_ahead & {it.name for it in records}
-                )
-                return result, restore_recorded_times(
-                    plan, policy_state.status, status, frozenset(names)
-                )
-        except FanoutError as error:
-            return self._stopped_result(inputs, status, error), None
 
     def _stopped_result(
         self, inputs: PolicyInputs, status: RecordedStatus, error: FanoutError
@@ -218,7 +241,7 @@ class PolicyEvaluator(Value, kw_only=True):
             policy_state=inputs.policy_state,
             status=status,
             variants=tuple(map(without_candidate, variants)),
-            rules=build_rules(inputs, self.conditions.get_condition),
+            rules=inputs.build_rules(self.conditions.get_condition),
             repository_states=inputs.path_ownership.own_states,
             orphans=orphans,
         )
@@ -233,29 +256,29 @@ class PolicyEvaluator(Value, kw_only=True):
         """
         resolved_policy = inputs.resolved_policy
         variant_observer = self._build_variant_observer(inputs, status)
-        with self.renderer.counters.times.phase("opening"):
+        with self.world.counters.times.phase("opening"):
             variants = mark_lost_tags(
-                resolved_policy, variant_observer.observe_variants(), inputs.listings
+                resolved_policy, variant_observer.observe_variants(), inputs.upstream_listing
             )
         with count_other_branches(inputs.policy_state):
             bootstrap_repositories = frozenset[str]()
             if not inputs.policy_state.head:
-                if self.setup.new_records:
+                if self.world.setup.new_records:
                     bootstrap_repositories = find_bootstrap_repositories(
-                        inputs, variants, self.git, self.setup.install
+                        inputs, variants, self.world.git, self.world.setup.install
                     )
                 else:
-                    refuse_lost_policy_state(inputs, variants, self.git)
+                    refuse_lost_policy_state(inputs, variants, self.world.git)
             refuse_missing_records(inputs, variants)
             # By observed heads: repositories may show no trace of the lost records.
             refuse_rewound_branch(inputs)
-            refuse_lost_traces(inputs, self._find_lost_traces(inputs))
+            refuse_lost_traces(inputs, variant_observer.record_baseline)
         gate_records = with_removals(
-            build_gate_records(find_own_records(inputs), self.now), status.removed
+            build_gate_records(inputs.own_records, self.now), status.removed
         )
         variants = mark_declined(variants, status, gate_records.decisions)
         variants = with_waiting_decisions(variants, gate_records.decisions, tuple(revisions))
-        rules = build_rules(inputs, self.conditions.get_condition)
+        rules = inputs.build_rules(self.conditions.get_condition)
         gate_records = with_reviews(
             gate_records,
             find_review_approvals(variants, rules),
@@ -264,7 +287,7 @@ class PolicyEvaluator(Value, kw_only=True):
         evidence = match_evidence(
             frozenset(filter(None, (it.spec.commit for it in gate_records.evidence))),
             variants,
-            self.git,
+            self.world.git,
             self.prober.read_checks(resolved_policy, variants, inputs.budget),
         )
         return ObservedPolicy(
@@ -273,8 +296,7 @@ class PolicyEvaluator(Value, kw_only=True):
             revisions=revisions,
             variants=variants,
             evidence=evidence,
-            gate_inputs=build_gate_inputs(inputs, status, revisions, gate_records, rules, self.now),
-            variant_memo=self.policy_memo.variant_memo(resolved_policy.key),
+            gate_inputs=inputs.build_gate_inputs(status, revisions, gate_records, rules, self.now),
             bootstrap_repositories=bootstrap_repositories,
             emptied_repositories=variant_observer.find_emptied_repositories(),
         )
@@ -282,6 +304,7 @@ class PolicyEvaluator(Value, kw_only=True):
     def _select_candidates(self, observed: ObservedPolicy) -> SelectedPolicy:
         """Select the candidate of each variant, or the revision to which it is pinned."""
         find_problem = partial(self.renderer.find_problem, observed)
+        variant_memo = self.policy_memo.variant_memo(observed.resolved_policy.key)
         # The gates are asked twice: candidates and pins follow from variants without a candidate,
         # and the decision needs the drafts of the selected candidates. Tags of candidates, and of
         # what would follow them, alone are checked, so leaving some out may reveal others.
@@ -290,7 +313,7 @@ class PolicyEvaluator(Value, kw_only=True):
                 observed.gate_inputs,
                 observed.variants,
                 observed.evidence,
-                observed.variant_memo.preliminary_facts,
+                variant_memo.preliminary_facts,
             )
             candidates = choose_candidates(facts)
             unusable = find_unusable(facts, candidates.values(), find_problem)
@@ -301,20 +324,8 @@ class PolicyEvaluator(Value, kw_only=True):
         variants = self.renderer.choose_candidates(
             observed, observed.variants, candidates, find_leads(facts), pins
         )
-        observed.variant_memo.store_selected(variants, self.renderer.objects.stamp)
+        variant_memo.store_selected(variants, self.declared.objects.stamp)
         return SelectedPolicy(observed, variants, pins, find_suspended(facts))
-
-    def _render_drafts(self, selected: SelectedPolicy) -> RenderedPolicy:
-        """Render the drafts that are missing or outdated, as many as a policy may write."""
-        by_name = selected.observed.variant_memo.find_idle(selected.variants)
-        variants = [it for it in selected.variants if it.spec.name not in by_name]
-        due = find_due_drafts(variants, selected.suspended, self.draft_limit)
-        busy = due.written | due.postponed | selected.suspended
-        for variant in self.renderer.render_due(variants, due, selected.observed.inputs.budget):
-            by_name[variant.spec.name] = variant
-            if variant.spec.name not in busy:
-                selected.observed.variant_memo.store_idle(variant)
-        return RenderedPolicy(selected, tuple([by_name[it.spec.name] for it in selected.variants]))
 
     def _decide_gates(self, rendered: RenderedPolicy) -> DecidedPolicy:
         """Decide for each variant whether it may be released and published."""
@@ -323,7 +334,7 @@ class PolicyEvaluator(Value, kw_only=True):
             observed.gate_inputs,
             rendered.variants,
             observed.evidence,
-            observed.variant_memo.gate_facts,
+            self.policy_memo.variant_memo(observed.resolved_policy.key).gate_facts,
         )
         # Not of the memo: they last for this pass only.
         sets = build_set_facts(
@@ -351,7 +362,7 @@ class PolicyEvaluator(Value, kw_only=True):
         """
         decision = decided.decision
         # Most passes end here, so the facts after publication are computed only when needed.
-        if not self.publish or not any(it.publish for it in decision.variants.values()):
+        if not self.mode.publish or not any(it.publish for it in decision.variants.values()):
             return decided
         # What a forge merges is published when the next pass finds it.
         if any(it.observed.repository_state.forge for it in decided.rendered.variants):
@@ -369,9 +380,9 @@ class PolicyEvaluator(Value, kw_only=True):
             for it in decided.rendered.variants
             if it.spec.stage in candidates and it.spec.name not in busy
         ]
-        if self.draft_limit is not None:
+        if (limit := self.mode.draft_limit) is not None:
             number = sum(it.draft_content is not None for it in decided.rendered.variants)
-            variants = self.draft_limit.rank(variants)[: max(self.draft_limit.number - number, 0)]
+            variants = limit.rank(variants)[: max(limit.number - number, 0)]
         if not variants:
             return decided
         pins = decided.rendered.selected.pins
@@ -389,12 +400,14 @@ class PolicyEvaluator(Value, kw_only=True):
         inputs, status = observed.inputs, observed.status
         resolved_policy = inputs.resolved_policy
         steps = [
-            plan_step(it, decision.variants[it.spec.name], facts, publish=self.publish)
+            plan_step(it, decision.variants[it.spec.name], facts, publish=self.mode.publish)
             for it in decided.drafted
         ]
         repository_states = inputs.path_ownership.own_states
         reviews = RemovalReviews(
-            owner=SetOwner(self.setup.install, resolved_policy.namespace, resolved_policy.name),
+            owner=SetOwner(
+                self.world.setup.install, resolved_policy.namespace, resolved_policy.name
+            ),
             lines=status.requests,
             decisions=facts.records.decisions,
             stage_rules=facts.stages,
@@ -405,10 +418,12 @@ class PolicyEvaluator(Value, kw_only=True):
         departing_steps = self._find_departing_steps(inputs, steps, facts, reviews)
         orphans = find_orphans(resolved_policy, status, repository_states)
         removals = plan_removals(
-            inputs, status, orphans, facts, reviews, self.git, publish=self.publish
+            inputs, status, orphans, facts, reviews, self.world.git, publish=self.mode.publish
         )
-        leftovers = (
-            it for departing in departing_steps for it in list_drafted_leftovers(*departing)
+        states_by_repository = inputs.path_ownership.states_by_repository
+        leftovers = chain.from_iterable(starmap(list_drafted_leftovers, departing_steps))
+        removal_sets = plan_removal_sets(
+            reviews.owner, states_by_repository, [*removals.drafted, *leftovers]
         )
         cleanup = PolicyCleanup(
             removals=(
@@ -417,15 +432,7 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
             emptied=observed.emptied_repositories,
             rediscovered=observed.bootstrap_repositories,
-            sets=tuple(
-                reviews.complete_plans(
-                    plan_removal_sets(
-                        reviews.owner,
-                        inputs.path_ownership.states_by_repository,
-                        [*removals.drafted, *leftovers],
-                    )
-                )
-            ),
+            sets=tuple(reviews.complete_plans(removal_sets)),
         )
         refused_pushes = find_standing(status.refused_pushes, steps, {it.name for it in orphans})
         decision = show_refusals(decision, refused_pushes, steps)
@@ -434,7 +441,12 @@ class PolicyEvaluator(Value, kw_only=True):
             policy_state=inputs.policy_state,
             status=status,
             revisions=observed.usable_revisions,
-            unusable_tags=warn_unusable(resolved_policy, observed.unusable),
+            unusable_tags={
+                revision: f"tag {get_upstream_tag(resolved_policy, revision)} of"
+                f" {resolved_policy.declared_upstream.metadata.name} cannot be used and is left"
+                f" out: {problem}"
+                for revision, problem in observed.unusable.items()
+            },
             variants=decided.rendered.variants,
             rules=facts.stages,
             facts=facts,
@@ -467,7 +479,7 @@ class PolicyEvaluator(Value, kw_only=True):
             resolved_policy.name,
             steps,
             observed.status,
-            merge_history(resolved_policy, observed.status, decided.decision),
+            inputs.merge_history(observed.status, decided.decision),
             # Publications name the newest record in a trailer, by which later passes detect records
             # that were restored from an older copy.
             replace(
@@ -486,34 +498,17 @@ class PolicyEvaluator(Value, kw_only=True):
         self, inputs: PolicyInputs, status: RecordedStatus
     ) -> VariantObserver:
         return VariantObserver(
-            git=self.git,
-            install=self.setup.install,
+            git=self.world.git,
+            install=self.world.setup.install,
             now=self.now,
             resolved_policy=inputs.resolved_policy,
             status=status,
             path_ownership=inputs.path_ownership,
-            resolutions=read_resolutions(find_applicable_records(inputs, self.now)),
+            resolutions=inputs.read_resolutions(self.now),
             edit_detector=self.edit_detector,
             variant_memo=self.policy_memo.variant_memo(inputs.resolved_policy.key),
-            record_baseline=self._build_record_baseline(inputs),
+            record_baseline=RecordBaseline.build(inputs, self.world.setup, self.now),
         )
-
-    def _build_record_baseline(self, inputs: PolicyInputs) -> RecordBaseline:
-        names = {it.name for it in inputs.policy_state.records}
-        if self.setup.new_records:
-            return RecordBaseline(names, self.now, self.now)
-        record = last_acceptance(find_own_records(inputs))
-        return RecordBaseline(names, record.at if record is not None else None, self.now)
-
-    def _find_lost_traces(
-        self, inputs: PolicyInputs
-    ) -> Iterator[tuple[RepositoryState, RecordTrace]]:
-        key, states = inputs.resolved_policy.records_key, inputs.path_ownership.witness_states
-        traced_states = [it for it in states if trace_path(key) in it.record_traces]
-        if not traced_states:
-            return iter(())
-        baseline = self._build_record_baseline(inputs)
-        return find_lost_traces(traced_states, key, baseline.record_names, baseline.accepted_at)
 
     def _find_departing_steps(
         self,
@@ -537,7 +532,7 @@ class PolicyEvaluator(Value, kw_only=True):
             (
                 step,
                 CleanupPermission(
-                    is_publishing=self.publish,
+                    is_publishing=self.mode.publish,
                     is_ready=step.rendered.spec.name in ready,
                     is_automatic=any(
                         it.automatic and it.name == step.rendered.spec.stage for it in facts.stages

@@ -9,31 +9,33 @@ from datetime import datetime
 from functools import partial
 
 from fanout.api.git_repository import Repository, TagPolicy
-from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, group_findings, key_of
-from fanout.errors import Bug, FanoutError, InvalidInput, RateLimited
+from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, key_of
+from fanout.errors import Bug, FanoutError
 from fanout.plan.changes.policy_plan import PolicyPlan, join_plans
 from fanout.plan.changes.publication_messages import CommitSettings, with_merge_messages
 from fanout.plan.observation.repository_state import (
     RefListing,
-    RefListingRequest,
     RepositoryAccess,
     RepositoryState,
 )
-from fanout.plan.pull_requests.request_holds import find_retry_time
 from fanout.reconcile.budget_store import BudgetStore
+from fanout.reconcile.commit_templates import CommitMessages, build_commit_messages
+from fanout.reconcile.draft_rendering import DraftRenderer
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.evidence.check_probes import ANSWER_PAUSE, CheckProber
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.memo.ownership_memo import OwnershipMemo
+from fanout.reconcile.history.rollback_selection import RollbackSelector
 from fanout.reconcile.memo.policy_memo import PolicyMemo
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
-from fanout.reconcile.observation.listing_requests import build_listing_requests
-from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.observation.evidence_observer import CheckProber
+from fanout.reconcile.observation.repository_access import (
+    PackageContentCache,
+    build_listing_requests,
+    build_remote,
+)
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.observation.upstream_packages import UpstreamPackages
-from fanout.reconcile.ownership.path_claims import find_writing_accesses
+from fanout.reconcile.ownership.path_claims import find_writing_accesses, group_drafted_states
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.pass_results import (
     NoopSnapshot,
@@ -41,11 +43,11 @@ from fanout.reconcile.pass_results import (
     PolicyResult,
     describe_outdated_records,
 )
-from fanout.reconcile.pass_scope import PassMode, PassScope, PassSubject, build_scope
+from fanout.reconcile.pass_scope import OwnershipMemo, PassMode, PassScope, PassSubject, build_scope
 from fanout.reconcile.pending_pushes import PendingPushes
 from fanout.reconcile.policy_evaluator import PolicyEvaluator
-from fanout.reconcile.policy_inputs import PolicyInputs
 from fanout.reconcile.policy_isolation import compute_changes, without_failed_policies
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.problem_aggregation import summarize_function_warnings
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
 from fanout.reconcile.pull_requests.request_memo import RequestMemos
@@ -55,17 +57,16 @@ from fanout.reconcile.pull_requests.request_planner import (
     RequestTextBuilder,
     plan_others,
 )
-from fanout.reconcile.records.lost_records import count_other_branches, find_lost_policies
+from fanout.reconcile.records.lost_records import (
+    find_lost_policies,
+    stop_lost_policies,
+)
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
-from fanout.reconcile.rendering.commit_templates import CommitMessages, build_commit_messages
-from fanout.reconcile.rendering.draft_rendering import DraftRenderer
-from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.reconcile.selection.policy_resolution import (
     PolicyKey,
     ResolvedPolicy,
     are_all_promotions_read,
-    describe_disabled_automation,
     find_promotions,
     full_branch_name,
     list_declarations,
@@ -73,7 +74,7 @@ from fanout.reconcile.selection.policy_resolution import (
     with_error,
 )
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions
-from fanout.reconcile.selection.selector_warnings import find_unmatched_selectors
+from fanout.reconcile.validation.declaration_findings import find_declaration_warnings
 from fanout.reconcile.variant_dependencies import find_dependents
 from fanout.reconcile.world import World
 from fanout.selection.target_selection import usable_repositories
@@ -81,12 +82,19 @@ from fanout.telemetry.error_isolation import BARRIER, run_isolated
 from fanout.values import Value, replace
 
 
-class _PassContext(Value):
-    """Inputs of a pass that the evaluation of every policy shares."""
+def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
+    """Return the result of a policy of which only the error that stopped it is available."""
+    return PolicyResult(
+        resolved_policy=resolved_policy,
+        policy_state=scope.policy_states[resolved_policy.records_key],
+        error=resolved_policy.error,
+    )
 
-    declared: DeclaredObjects
+
+class _PassContext(Value):
+    """Evaluation of all policies of a pass, and what it shares."""
+
     scope: PassScope
-    mode: PassMode
     listings: Mapping[str, RefListing | FanoutError]  # by key of the remote
     repository_states: Mapping[str, RepositoryState]  # by Repository identity
     drafted_states: Mapping[str, Sequence[RepositoryState]]  # by policy, as trailers name it
@@ -97,7 +105,7 @@ class _PassContext(Value):
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> PolicyInputs:
         """Build the inputs of one policy; `results` holds the policies evaluated before it."""
-        scope, declared = self.scope, self.declared
+        scope, declared = self.scope, self.evaluator.declared
         ownership = scope.path_ownership.for_policy(
             resolved_policy,
             self.repository_states,
@@ -116,7 +124,7 @@ class _PassContext(Value):
             path_ownership=ownership,
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
-            is_sweep=self.mode.is_sweep_for(resolved_policy),
+            is_sweep=self.evaluator.mode.is_sweep_for(resolved_policy),
             budget=self.budgets.get_budget(resolved_policy.declaration)
             if resolved_policy.declaration is not None
             else None,
@@ -125,6 +133,58 @@ class _PassContext(Value):
                 declared, resolved_policy.upstream_policy, self.evaluator.now
             ),
             dependency_holds=scope.dependencies.find_holds(resolved_policy, results),
+        )
+
+    def evaluate_policies(self) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
+        """Return the results of the covered policies, and the plans of those that have one."""
+        scope, evaluator = self.scope, self.evaluator
+        evaluator.policy_memo.begin_pass(it.key for it in scope.all_policies)
+        results = {it.key: _stopped_result(it, scope) for it in scope.stopped}
+        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
+        # The order is topological: a variant's dependencies are evaluated before it, and their
+        # results are among its inputs.
+        for resolved_policy in scope.evaluated:
+            try:
+                with BARRIER:
+                    inputs = self.build_inputs(resolved_policy, results)
+                    result, plan = evaluator.evaluate_changed(inputs)
+            except Bug as error:  # it stops this policy alone
+                result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
+            results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
+        covered_plans = (plan_by_policy[it.key] for it in scope.covered)
+        return (
+            tuple(results[it.key] for it in scope.covered),
+            tuple(plan for plan in covered_plans if plan is not None),
+        )
+
+    def build_snapshot(
+        self, results: Sequence[PolicyResult], request_observer: RequestObserver
+    ) -> NoopSnapshot | None:
+        """Return the inputs of a pass without work, or None if a repeated pass may differ."""
+        scope = self.scope
+        heads = {key: it.head for key, it in scope.policy_states.items() if it.head}
+        listings = {key: it for key, it in self.listings.items() if isinstance(it, RefListing)}
+        # A repository that could not be listed may hide any change, so such a pass is not stored.
+        # The same holds for a forge; and no search shows a status that a check waits for.
+        forge_states = [it.forge for it in self.repository_states.values() if it.forge]
+        if not (
+            heads
+            and not any(it.traces for it in results)
+            and self.evaluator.policy_memo.is_complete()
+            and listings.keys() == self.listings.keys()
+            and not any(it.failure is not None or it.statuses for it in forge_states)
+        ):
+            return None
+        next_checks = [it.decision.next for it in results if it.decision is not None]
+        next_checks += [it.retry_at for it in results]
+        urls = tuple(sorted(request_observer.hosted_urls))
+        return NoopSnapshot(
+            heads,
+            scope.listing_requests,
+            listings,
+            next_check=min((it for it in next_checks if it is not None), default=None),
+            hosted_urls=urls,
+            requests=request_observer.digest_known(urls),
         )
 
 
@@ -170,9 +230,7 @@ class Reconciler:
         """Return group and kind of what the upstream packages of the planned policies inject."""
         policies = (it.resolved_policy for it in pass_plan.policies)
         return {
-            key_of(it.declaration): self._packages.list_injected_kinds(
-                it.upstream, it.upstream_spec.package
-            )
+            key_of(it.declaration): self._packages.list_injected_kinds(it)
             for it in policies
             if it.declaration is not None and it.upstream is not None
         }
@@ -193,23 +251,33 @@ class Reconciler:
         outdated = next((it.outdated for it in policy_states.values() if it.outdated), "")
         self._pending_pushes.end_outdated(declared, policy_states)
         mode = replace(mode, publish=mode.publish and not outdated)
-        find_paths = self._ownership_memo.find_paths
         scope = build_scope(
-            resolved_policies, policy_states, declared.repositories, mode, setup.install, find_paths
+            resolved_policies,
+            policy_states,
+            declared.repositories,
+            mode,
+            setup.install,
+            self._ownership_memo,
         )
         with phase("listings"):
             # What another process published is not on an older listing, and would look as if it had
             # been removed by hand.
             evaluated_keys = {it.records_key for it in scope.evaluated}
             is_changed_elsewhere = self._world.records.take_changed_elsewhere(evaluated_keys)
-            listing_requests, listings, scope = self._list_repositories(
+            listings, scope = self._list_repositories(
                 scope, declared.repositories, 0.0 if is_changed_elsewhere else mode.listing_age
             )
         with phase("views"):
             context = self._build_context(declared, scope, mode, listings, now)
         scope, repository_states = context.scope, context.repository_states
-        results, plans = self._evaluate_policies(context)
-        messages = self._build_messages(scope.covered, plans, declared)
+        results, plans = context.evaluate_policies()
+        with phase("changes"):
+            sandbox, budgets = self._world.sandbox, self._budgets
+            messages = run_isolated(
+                partial(build_commit_messages, plans, scope.covered, declared, sandbox, budgets)
+            )
+        if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
+            messages = CommitMessages({}, (f"commits have the default message: {messages}",))
         self._budgets.store()
         writing = CommitSettings(setup.install, setup.identity, messages.texts)
         plans = tuple(with_merge_messages(plan, writing) for plan in plans)
@@ -232,7 +300,7 @@ class Reconciler:
             warnings=(
                 *map(describe_outdated_records, filter(None, [outdated])),
                 *undeclared_warnings,
-                *_collect_warnings(partial(_find_declaration_warnings, scope.covered, declared)),
+                *_collect_warnings(partial(find_declaration_warnings, scope.covered, declared)),
                 *messages.warnings,
                 *dict.fromkeys(it for result in results for it in result.warnings),
                 *others.warnings,
@@ -241,7 +309,7 @@ class Reconciler:
             undeclared_warnings=undeclared_warnings,
             snapshot=None
             if others.statuses
-            else self._build_snapshot(context, listing_requests, results),
+            else context.build_snapshot(results, self._request_observer),
         )
         return without_failed_policies(pass_plan, policy_errors)
 
@@ -255,7 +323,7 @@ class Reconciler:
     ) -> _PassContext:
         """Read the states of all repositories, and count the claims of those who have written."""
         repository_states = self._read_repository_states(scope, declared, listings)
-        drafted_states = self._ownership_memo.group_drafted_states(repository_states.values())
+        drafted_states = group_drafted_states(repository_states.values())
         ownership = scope.path_ownership
         writing_accesses = find_writing_accesses(
             ownership.policy_paths.claims,
@@ -268,26 +336,24 @@ class Reconciler:
         world = self._world
         limits, results = world.setup.limits, self.function_results
         renderer = DraftRenderer(
+            world=world,
+            declared=declared,
+            policy_memo=self._policy_memo,
             packages=self._packages,
-            objects=declared.objects,
-            counters=world.counters,
-            progress=world.progress,
             merger=DraftMerger(world.git, world.counters, limits, results, self._content_cache),
             function_results=results,
             rollback_selector=self._rollback,
-            scopes=declared.scopes,
         )
         prober = CheckProber(
             world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
         )
         evaluator = PolicyEvaluator(
-            git=world.git,
+            world=world,
+            declared=declared,
+            mode=mode,
+            now=now,
             renderer=renderer,
             prober=prober,
-            setup=world.setup,
-            now=now,
-            publish=mode.publish,
-            draft_limit=mode.draft_limit,
             edit_detector=self._edit_detector,
             conditions=self._conditions,
             policy_memo=self._policy_memo,
@@ -303,98 +369,13 @@ class Reconciler:
             ),
         )
         return _PassContext(
-            declared,
             replace(scope, path_ownership=replace(ownership, policy_paths=paths)),
-            mode,
             listings,
             repository_states,
             drafted_states,
             evaluator,
             self._budgets,
         )
-
-    def _evaluate_policies(
-        self, context: _PassContext
-    ) -> tuple[tuple[PolicyResult, ...], tuple[PolicyPlan, ...]]:
-        """Return the results of the covered policies, and the plans of those that have one."""
-        scope = context.scope
-        self._policy_memo.begin_pass(it.key for it in scope.all_policies)
-        results = {it.key: _stopped_result(it, scope) for it in scope.stopped}
-        plan_by_policy: dict[PolicyKey, PolicyPlan | None] = dict.fromkeys(results)
-        # The order is topological: a variant's dependencies are evaluated before it, and their
-        # results are among its inputs.
-        for resolved_policy in scope.evaluated:
-            try:
-                with BARRIER:
-                    inputs = context.build_inputs(resolved_policy, results)
-                    result, plan = self._evaluate_changed(inputs, context)
-            except Bug as error:  # it stops this policy alone
-                result, plan = _stopped_result(with_error(resolved_policy, error), scope), None
-            results[resolved_policy.key], plan_by_policy[resolved_policy.key] = result, plan
-        covered_plans = (plan_by_policy[it.key] for it in scope.covered)
-        return (
-            tuple(results[it.key] for it in scope.covered),
-            tuple(plan for plan in covered_plans if plan is not None),
-        )
-
-    def _evaluate_changed(
-        self, inputs: PolicyInputs, context: _PassContext
-    ) -> tuple[PolicyResult, PolicyPlan | None]:
-        """Evaluate the policy, or return its memoized result if its inputs are unchanged."""
-        evaluator, publish = context.evaluator, context.mode.publish
-        memoized = self._policy_memo.find_result(inputs, evaluator.now, publish=publish)
-        if memoized is not None:
-            return memoized, None
-        with self._world.counters.times.phase("judging"):
-            result, plan = evaluator.evaluate(inputs)
-        self._world.counters.add("judged")
-        # When the policy is evaluated again, although nothing of it may have changed.
-        budget, states = inputs.budget, inputs.path_ownership.own_states
-        failures = (it.forge.failure for it in states if it.forge is not None)
-        instants = [it.until for it in failures if isinstance(it, RateLimited)]
-        if budget is not None and budget.retry_at is not None:
-            instants.append(budget.retry_at)
-        if inputs.resolved_policy.key in evaluator.prober.unanswered:
-            instants.append(evaluator.now + ANSWER_PAUSE)
-        refused = find_retry_time(result.status.requests.values(), evaluator.now)
-        if refused is not None:
-            instants.append(refused)
-        result = replace(result, retry_at=min(instants, default=None))
-        upstream = inputs.resolved_policy.upstream
-        listing = context.listings.get(build_remote(upstream).key) if upstream is not None else None
-        if isinstance(listing, FanoutError):
-            result = replace(result, upstream_failure=listing)
-        if plan is not None and plan.warnings:
-            result = replace(result, template_warnings=plan.warnings)
-        self._policy_memo.store(inputs, result, plan, publish=publish)
-        # Errors of the policy itself name its field; the file and line are known here.
-        declaration, error = inputs.resolved_policy.declaration, result.error
-        if declaration is not None and error is not None:
-            where = error.where
-            if not where.file and where.object == declaration.identity:
-                error.where = context.declared.where(declaration, where.field)
-        return result, plan
-
-    def _build_messages(
-        self,
-        covered: Sequence[ResolvedPolicy],
-        plans: Sequence[PolicyPlan],
-        declared: DeclaredObjects,
-    ) -> CommitMessages:
-        """Build the commit messages, with warnings about templates that yield none."""
-        planned = {(plan.namespace, plan.name) for plan in plans}
-        policy_by_name = {it.subject: it for it in covered}
-        promotions = {
-            it: find_promotions(policy_by_name[it], declared.promotions) for it in sorted(planned)
-        }
-        with self._world.counters.times.phase("changes"):
-            sandbox, budgets = self._world.sandbox, self._budgets
-            messages = run_isolated(
-                partial(build_commit_messages, plans, promotions, sandbox, declared, budgets)
-            )
-        if isinstance(messages, FanoutError):  # what commits say is no reason to hold them
-            return CommitMessages({}, (f"commits have the default message: {messages}",))
-        return messages
 
     def find_concerned(self, declared: DeclaredObjects) -> frozenset[PassSubject] | None:
         """Return the policies and variants that changes since the last call or pass may concern.
@@ -431,57 +412,28 @@ class Reconciler:
 
     def _list_repositories(
         self, scope: PassScope, repositories: Sequence[Repository], max_age: float
-    ) -> tuple[tuple[RefListingRequest, ...], Mapping[str, RefListing | FanoutError], PassScope]:
+    ) -> tuple[Mapping[str, RefListing | FanoutError], PassScope]:
         """List every repository of the scope once, or of all policies without records.
 
-        Returns the listing requests, by key of the remote the listing or the error, and the scope
-        without the policies whose repositories show that records were lost. Raises InvalidInput
-        if these are all.
+        Returns by key of the remote the listing or the error, and the scope without the policies
+        whose repositories show that records were lost. Raises InvalidInput if these are all.
         """
         git, setup = self._world.git, self._world.setup
         # Listing the repositories of all policies is expensive and only needed to tell a first
         # start from lost records, that is, while no policy has any.
         has_records = setup.new_records or any(it.head for it in scope.policy_states.values())
         blank_reason = "" if has_records else self._world.records.empty_problem()
-        listing_requests = scope.listing_requests
         if blank_reason:
-            listing_requests = build_listing_requests(
-                scope.all_policies, scope.path_ownership.former_repositories, setup.install
-            )
-        listings = git.list_refs(listing_requests, max_age) if listing_requests else {}
+            former = scope.path_ownership.former_repositories
+            requests = build_listing_requests(scope.all_policies, former, setup.install)
+            scope = replace(scope, listing_requests=requests)
+        listings = git.list_refs(scope.listing_requests, max_age) if scope.listing_requests else {}
         if blank_reason:
             errors = find_lost_policies(
                 blank_reason, scope.all_policies, repositories, listings, setup.install
             )
-            scope = _stop_lost_policies(scope, errors) if errors else scope
-        return listing_requests, listings, scope
-
-    def _build_snapshot(
-        self,
-        context: _PassContext,
-        listing_requests: tuple[RefListingRequest, ...],
-        results: Sequence[PolicyResult],
-    ) -> NoopSnapshot | None:
-        """Return the inputs of a pass without work, or None if a repeated pass may differ."""
-        heads = {key: it.head for key, it in context.scope.policy_states.items() if it.head}
-        listings = {key: it for key, it in context.listings.items() if isinstance(it, RefListing)}
-        # A repository that could not be listed may hide any change, so such a pass is not stored.
-        # The same holds for a forge; and no search shows a status that a check waits for.
-        forge_states = [it.forge for it in context.repository_states.values() if it.forge]
-        if not (
-            heads
-            and not any(it.traces for it in results)
-            and self._policy_memo.is_complete()
-            and listings.keys() == context.listings.keys()
-            and not any(it.failure is not None or it.statuses for it in forge_states)
-        ):
-            return None
-        next_check_times = [it.decision.next for it in results if it.decision is not None]
-        next_check_times += [it.retry_at for it in results]
-        next_check = min((it for it in next_check_times if it is not None), default=None)
-        urls = tuple(sorted(self._request_observer.hosted_urls))
-        requests = self._request_observer.digest_known(urls)
-        return NoopSnapshot(heads, listing_requests, listings, next_check, urls, requests)
+            scope = stop_lost_policies(scope, errors) if errors else scope
+        return listings, scope
 
     def digest_unchanged_requests(self, urls: Sequence[str]) -> str:
         """Return the digest of the requests in repositories at these URLs if nothing changed.
@@ -506,7 +458,7 @@ class Reconciler:
         for former_repositories in scope.path_ownership.former_by_policy.values():
             for repository, _ in former_repositories.values():
                 repositories.setdefault(repository_key(repository), repository)
-        paths = scope.path_ownership.policy_paths.paths_by_url
+        policy_paths = scope.path_ownership.policy_paths
         # Of all that are declared, so that tags do not depend on what a pass covers.
         # One Repository with `tags: None` is enough: of its publications a tag could not be taken
         # back.
@@ -519,7 +471,7 @@ class Reconciler:
         states_by_access: dict[RepositoryAccess, RepositoryState] = {}
         for key, repository in repositories.items():
             remote = build_remote(repository)
-            listing = scope.unusable_repositories.get(key, listings[remote.key])
+            listing = policy_paths.claims.branch_conflicts.get(key, listings[remote.key])
             if isinstance(listing, FanoutError):
                 repository_states[key] = self._observer.read_state(
                     remote, full_branch_name(repository), listing, ()
@@ -534,63 +486,14 @@ class Reconciler:
                     remote,
                     full_branch_name(repository),
                     listing,
-                    paths.get(access[0], ()),
+                    policy_paths.paths_by_url.get(access[0], ()),
                     pushes_tags=access not in untagged,
                 )
             repository_states[key] = states_by_access[access]
         return self._request_observer.attach_forges(repositories, repository_states, scope)
 
 
-def _stop_lost_policies(scope: PassScope, errors: Mapping[PolicyKey, InvalidInput]) -> PassScope:
-    """Return the scope without these policies. Raises InvalidInput if no other is covered."""
-    stopped: dict[PolicyKey, ResolvedPolicy] = {}
-    for policy in scope.all_policies:
-        if policy.key not in errors:
-            continue
-        try:
-            with count_other_branches(scope.policy_states[policy.records_key]):
-                raise errors[policy.key]
-        except InvalidInput as error:
-            stopped[policy.key] = with_error(policy, error)
-    if all(it.key in stopped for it in scope.covered):
-        keys = [it.key for it in scope.covered] or list(stopped)
-        first_error = stopped[keys[0]].error
-        assert first_error is not None, "a policy is stopped by an error"
-        raise first_error
-    return replace(
-        scope,
-        all_policies=[stopped.get(it.key, it) for it in scope.all_policies],
-        covered=[stopped.get(it.key, it) for it in scope.covered],
-        evaluated=[it for it in scope.evaluated if it.key not in stopped],
-        stopped=[*scope.stopped, *(stopped[it.key] for it in scope.evaluated if it.key in stopped)],
-    )
-
-
-def _stopped_result(resolved_policy: ResolvedPolicy, scope: PassScope) -> PolicyResult:
-    """Return the result of a policy of which only the error that stopped it is available."""
-    return PolicyResult(
-        resolved_policy=resolved_policy,
-        policy_state=scope.policy_states[resolved_policy.records_key],
-        error=resolved_policy.error,
-    )
-
-
 def _collect_warnings(work: Callable[[], Iterable[str]]) -> tuple[str, ...]:
     """Return the warnings that `work` yields, or the internal error that prevents them."""
     warnings = run_isolated(lambda: tuple(work()))
     return (str(warnings),) if isinstance(warnings, FanoutError) else warnings
-
-
-def _find_declaration_warnings(
-    covered: Sequence[ResolvedPolicy], declared: DeclaredObjects
-) -> tuple[str, ...]:
-    """Return warnings about disabled automation and selectors without a match."""
-    policies = [
-        it.upstream_policy
-        for it in covered
-        if it.upstream_policy is not None and it.is_complete and not it.is_being_deleted
-    ]
-    unmatched_warnings = (
-        warning for _, warning in group_findings(find_unmatched_selectors(declared, policies))
-    )
-    return (*describe_disabled_automation(covered, declared), *unmatched_warnings)

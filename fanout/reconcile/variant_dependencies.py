@@ -14,23 +14,8 @@ from fanout.api.package_variant import Dependency as DeclaredDependency
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.plan.gates.variant_facts import AttributesByVariant, VariantAttributes
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
-
-
-def build_variant_details(
-    resolved_policy: ResolvedPolicy, dependency_holds: tuple[Hold, ...]
-) -> AttributesByVariant:
-    """Build rollout group, expression variables and dependencies of each variant."""
-    if resolved_policy.upstream_policy is None:
-        attributes = VariantAttributes(dependency_holds=dependency_holds)
-        return {it.name: attributes for it in resolved_policy.variants}
-    groups, variables = resolved_policy.rollout_groups, resolved_policy.expression_variables
-    return {
-        name: VariantAttributes(groups.get(name, 0), variables.get(name, {}))
-        for name in groups.keys() | variables.keys()
-    }
 
 
 def find_dependents(declared: DeclaredObjects, namespace: str, name: str) -> tuple[str, ...]:
@@ -120,69 +105,59 @@ class VariantDependencies:
         self, resolved_policy: ResolvedPolicy, results: Mapping[PolicyKey, PolicyResult]
     ) -> tuple[Hold, ...]:
         """Return the hold of each dependency that is not ready, by the results of policies."""
-        dependencies = _declared_dependencies(resolved_policy)
-        holds = (self._check_dependency(resolved_policy, it, results) for it in dependencies)
-        return tuple(it for it in holds if it is not None)
+        holds: list[Hold] = []
+        for dependency in _declared_dependencies(resolved_policy):
+            policy = self._find_policy(resolved_policy.namespace, dependency)
+            name, target = dependency.variant or "", dependency.target or ""
+            if dependency.policy is not None:
+                key = resolved_policy.namespace, dependency.policy, target
+                name = self._variant_by_target.get(key, "")
+            cycle = self._cycle_by_key.get(resolved_policy.key, ())
+            policy_result = results.get(policy.key) if policy is not None else None
+            decision = policy_result.decision if policy_result is not None else None
+            variant = decision.variants.get(name) if decision is not None else None
+            author, until = _DEPENDENCY_AUTHOR, None
+            if policy is None or not name:
+                sentence = _describe_missing(policy, dependency)
+            elif name in cycle:
+                sentence = f"variants form a cycle: {' → '.join(cycle)}"
+            elif decision is None or variant is None:
+                sentence, author = f"waits for variant {name}, which was not evaluated", ""
+            elif variant.state is VariantState.READY:
+                continue
+            else:
+                sentence = f"waits for variant {name}, which is {variant.state}"
+                if variant.candidate:
+                    sentence += f" at {variant.candidate}"
+                # It is not ready at its candidate for its own first hold.
+                hold = next(iter(variant.holds), None)
+                if hold is not None and hold.message:
+                    sentence += f": {hold.message}"
+                author, until = hold.who if hold is not None else "", decision.next
+            holds.append(Hold(Reason.DEPENDENCY_PENDING, sentence, author, until=until))
+        return tuple(holds)
 
     def _find_policy(self, namespace: str, dependency: DeclaredDependency) -> ResolvedPolicy | None:
         if dependency.policy is not None:
             return self._policy_by_name.get((namespace, dependency.policy))
         return self._policy_by_variant.get((namespace, dependency.variant or ""))
 
-    def _check_dependency(
-        self,
-        resolved_policy: ResolvedPolicy,
-        dependency: DeclaredDependency,
-        results: Mapping[PolicyKey, PolicyResult],
-    ) -> Hold | None:
-        dependency_policy = self._find_policy(resolved_policy.namespace, dependency)
-        name = dependency.variant or ""
-        if dependency.policy is not None:
-            name = self._variant_by_target.get(
-                (resolved_policy.namespace, dependency.policy, dependency.target or ""), ""
-            )
-        if dependency_policy is None or not name:
-            sentence = _describe_missing(dependency_policy, dependency)
-            return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
-        cycle = self._cycle_by_key.get(resolved_policy.key, ())
-        if cycle and name in cycle:
-            sentence = f"variants form a cycle: {' → '.join(cycle)}"
-            return Hold(Reason.DEPENDENCY_PENDING, sentence, _DEPENDENCY_AUTHOR)
-        policy_result = results.get(dependency_policy.key)
-        decision = policy_result.decision if policy_result is not None else None
-        variant_decision = decision.variants.get(name) if decision is not None else None
-        if decision is None or variant_decision is None:
-            sentence = f"waits for variant {name}, which was not evaluated"
-            return Hold(Reason.DEPENDENCY_PENDING, sentence)
-        if variant_decision.state is VariantState.READY:
-            return None
-        sentence = f"waits for variant {name}, which is {variant_decision.state}"
-        if variant_decision.candidate:
-            sentence += f" at {variant_decision.candidate}"
-        # It is not ready at its candidate for its own first hold.
-        hold = next(iter(variant_decision.holds), None)
-        if hold is not None and hold.message:
-            sentence += f": {hold.message}"
-        actor = hold.who if hold is not None else ""
-        return Hold(Reason.DEPENDENCY_PENDING, sentence, actor, until=decision.next)
 
-
-def _describe_missing(
-    dependency_policy: ResolvedPolicy | None, dependency: DeclaredDependency
-) -> str:
+def _describe_missing(policy: ResolvedPolicy | None, dependency: DeclaredDependency) -> str:
+    """Say which variant the dependency names, although there is none."""
     if dependency.policy is None:
         return f"waits for variant {dependency.variant or ''}, which does not exist"
-    if dependency_policy is None:
+    if policy is None:
         return f"waits for UpstreamPolicy {dependency.policy}, which does not exist"
     target = dependency.target or ""
-    for failure in dependency_policy.failures:
+    for failure in policy.failures:
         if failure.target == dependency.target and failure.problem:
             beginning = f"waits for target {target} of {dependency.policy}, which has no variant"
             return f"{beginning}: {failure.problem}"
-    target_keys = sorted(spec.target for spec in dependency_policy.variants)
-    remedy = suggest_name(target, target_keys[:1000], "correct spec.dependsOn, or add the target")
-    policy = f"UpstreamPolicy {dependency.policy}"
-    return f"waits for target {target}, which {policy} does not have; {remedy}"
+    keys = sorted(spec.target for spec in policy.variants)
+    remedy = suggest_name(target, keys[:1000], "correct spec.dependsOn, or add the target")
+    missing = f"which UpstreamPolicy {dependency.policy} does not have"
+    return f"waits for target {target}, {missing}; {remedy}"
 
 
 def _declared_dependencies(resolved_policy: ResolvedPolicy) -> tuple[DeclaredDependency, ...]:

@@ -36,29 +36,28 @@ from fanout.plan.plan_wording import NEXT_RUN, format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.plan.variant_observation import ObservationContext, observe_variant
 from fanout.ports import GitStore
-from fanout.reconcile.adoption.clone_origin import find_origin
 from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.observation.mirror_access import open_one_at_a_time
+from fanout.reconcile.history.publication_history import HistoryReader
+from fanout.reconcile.memo.policy_memo import VariantMemo
+from fanout.reconcile.observation.repository_access import open_one_at_a_time
+from fanout.reconcile.observation.upstream_packages import find_origin
 from fanout.reconcile.ownership.path_ownership import (
     PathOwnership,
     find_emptied_repositories,
     trailer_owner,
 )
 from fanout.reconcile.ownership.publisher_check import find_publisher_hold
-from fanout.reconcile.records.publication_recovery import (
-    find_interrupted_publication,
-    has_other_content,
-    is_unrecorded_publication,
-    recover_publication,
-    recover_replaced_draft,
-)
-from fanout.reconcile.records.rewound_records import (
+from fanout.reconcile.records.lost_records import (
     RecordBaseline,
     compare_with_publication,
     mark_missing_records,
 )
-from fanout.reconcile.rollback.publication_history import HistoryReader
+from fanout.reconcile.records.publication_recovery import (
+    find_interrupted_publication,
+    has_other_content,
+    is_unrecorded_publication,
+    recover_replaced_draft,
+)
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.path_collisions import PackagePlace
 from fanout.selection.ref_names import tag_ref
@@ -105,7 +104,6 @@ class VariantObserver:
     _misplaced_drafts: dict[str, list[MisplacedDraft]] = field(default_factory=dict)
     # Those drafts by repository and key: what has their branches from now on replaces them.
     _departing_drafts: dict[_DraftPlace, OpenDraft] = field(default_factory=dict)
-    _specs: dict[str, VariantSpec] = field(default_factory=dict)
     _wanted_places: dict[str, PackagePlace] = field(default_factory=dict)
     # Context of all variants; most have no other.
     _shared_context: ObservationContext = field(init=False)
@@ -130,10 +128,9 @@ class VariantObserver:
     def observe_variants(self) -> tuple[ObservedVariant, ...]:
         """Observe every variant of the policy, in the policy's order."""
         variants = self.resolved_policy.variants
-        for spec in variants:
-            repository_place = self.resolved_policy.place_by_variant[spec.name]
-            self._specs[spec.name] = spec
-            self._wanted_places[spec.name] = repository_place, spec.path
+        specs = {spec.name: spec for spec in variants}
+        places = self.resolved_policy.place_by_variant
+        self._wanted_places = {name: (places[name], spec.path) for name, spec in specs.items()}
         # Drafts of this policy's variants that are not at their variant's path.
         owner = trailer_owner(self.resolved_policy)
         for repository_place, located in self.path_ownership.repository_by_place.items():
@@ -147,7 +144,7 @@ class VariantObserver:
                 # Most drafts are at their path, on the variant's own branch, as they are to be.
                 if wanted_place == (repository_place, draft.path) and (
                     not (draft.is_shared or are_shared)
-                    or self._locate_draft(self._specs[variant], state).key == draft.key
+                    or self._locate_draft(specs[variant], state).key == draft.key
                 ):
                     continue
                 misplaced_draft = MisplacedDraft(state, located.repository, draft.path, draft)
@@ -199,8 +196,13 @@ class VariantObserver:
             with BARRIER:
                 variant = self._observe_where_published(spec, repository_state, status_line)
                 if is_unrecorded_publication(variant):
-                    # It was pushed, and its pass ended before recording it.
-                    variant = recover_publication(variant, self._histories, self.now)
+                    # It was pushed, and its pass ended before recording it. Its clocks start now,
+                    # because no record has its time. Not from the present draft, which may be of a
+                    # later revision: the newest tag leads to the merge, and that to the draft.
+                    published = self._histories.open(variant).find_newest(self.now)
+                    if published is not None:
+                        line = replace(variant.status_line, published=published)
+                        variant = replace(variant, published=published, status_line=line)
                     open_reader, line = self._histories.open_reader, variant.status_line
                     variant = mark_missing_records(variant, self.record_baseline, open_reader)
                     earlier_renderings = find_interrupted_publication(
@@ -263,9 +265,25 @@ class VariantObserver:
         # The granted path first: a grant is newer than the recorded publication, so a push that was
         # not recorded most likely went there.
         for place in (status_line.granted_place, status_line.place):
-            unrecorded = self._find_unrecorded(spec, status_line, place)
-            if unrecorded is not None:
-                return unrecorded
+            located = self.path_ownership.repository_by_place.get(place[0]) if place else None
+            if place is None or place == wanted_place or located is None or located.state.failure:
+                continue
+            previous_spec = replace(spec, path=place[1], repository=located.repository)
+            variant = self._observe_at(previous_spec, located.state, status_line)
+            if variant.is_unrecorded:
+                previous_location = f"{located.repository}:{place[1]}"
+                sentence = (
+                    f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path}"
+                    f" after the publication at {previous_location} is recorded"
+                )
+                waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
+                return replace(
+                    variant,
+                    obstacle=None,
+                    wait_hold=waiting_hold,
+                    misplaced_drafts=(),
+                    abandoned=(),
+                )
         if status_line.published is None and status_line.place != wanted_place:
             grant = status_line.grant if status_line.granted_place == wanted_place else None
             status_line = VariantLine(
@@ -289,29 +307,6 @@ class VariantObserver:
             not has_returned
             and (published is None or published.at <= removed_at)
             and located.state.path_states.get(status_line.path, EMPTY_PATH).tree is None
-        )
-
-    def _find_unrecorded(
-        self, spec: VariantSpec, status_line: VariantLine, place: PackagePlace | None
-    ) -> ObservedVariant | None:
-        """Return the variant at a previous path with an unrecorded publication, else None."""
-        if place is None or place == self._wanted_places[spec.name]:
-            return None
-        located = self.path_ownership.repository_by_place.get(place[0])
-        if located is None or located.state.failure is not None:
-            return None
-        previous_spec = replace(spec, path=place[1], repository=located.repository)
-        variant = self._observe_at(previous_spec, located.state, status_line)
-        if not variant.is_unrecorded:
-            return None
-        previous_location = f"{located.repository}:{place[1]}"
-        sentence = (
-            f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path} after"
-            f" the publication at {previous_location} is recorded"
-        )
-        waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
-        return replace(
-            variant, obstacle=None, wait_hold=waiting_hold, misplaced_drafts=(), abandoned=()
         )
 
     def _observe_at(

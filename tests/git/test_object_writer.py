@@ -26,7 +26,10 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
     VendorCommit,
 )
-from fanout.reconcile.observation.publication_reader import StatementIndex, read_statement_index
+from fanout.reconcile.observation.repository_observer import (
+    NO_STATEMENTS,
+    read_statement_index,
+)
 from fanout.values import replace
 
 WHO = CommitIdentity("fanout", "fanout@localhost")
@@ -330,7 +333,7 @@ def state_publication(number):
 
 def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
     shutil.copytree(base.mirror, tmp_path / "m.git")
-    ref, head, known = "refs/heads/vendor", "", StatementIndex()
+    ref, head, known = "refs/heads/vendor", "", NO_STATEMENTS
     statements = [state_publication(number) for number in range(8_000)]
     for stated in (statements, [replace(statements[0], number=2)]):
         vendor = VendorCommit(
@@ -346,7 +349,7 @@ def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
         head = ObjectWriter().write(tmp_path / "m.git", change).refs[ref]
         with open_mirror(tmp_path / "m.git") as reader:
             known = read_statement_index(reader, head, known)
-            assert known == read_statement_index(reader, head, StatementIndex())
+            assert known == read_statement_index(reader, head, NO_STATEMENTS)
             assert reader.paths(head, ["published/a"])["published/a"].tree == base.trees[1]
         sound(tmp_path / "m.git", {ref: head})
     assert known.by_path == {it.path: it for it in [*statements, *stated]}
@@ -354,7 +357,7 @@ def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
 
 def test_used_numbers_of_many_paths_are_read_back_from_the_vendor_branch(base, tmp_path):
     shutil.copytree(base.mirror, tmp_path / "m.git")
-    ref, head, known = "refs/heads/vendor", "", StatementIndex()
+    ref, head, known = "refs/heads/vendor", "", NO_STATEMENTS
     used = {f"{'deep/' * 39}{number:05}": number for number in range(1, 10_001)}
     for numbers in (used, {next(iter(used)): 7}):
         vendor = VendorCommit(
@@ -370,6 +373,6 @@ def test_used_numbers_of_many_paths_are_read_back_from_the_vendor_branch(base, t
         head = ObjectWriter().write(tmp_path / "m.git", change).refs[ref]
         with open_mirror(tmp_path / "m.git") as reader:
             known = read_statement_index(reader, head, known)
-            assert known == read_statement_index(reader, head, StatementIndex())
+            assert known == read_statement_index(reader, head, NO_STATEMENTS)
         sound(tmp_path / "m.git", {ref: head})
     assert known.used_numbers == {**used, next(iter(used)): 7}

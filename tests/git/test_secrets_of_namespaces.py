@@ -16,7 +16,7 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
 )
 from fanout.ports import Credentials
-from fanout.reconcile.observation.mirror_access import PackageContentCache
+from fanout.reconcile.observation.repository_access import PackageContentCache
 
 FANOUT = CommitIdentity("fanout", "fanout@localhost")
 PATTERNS = ("refs/heads/*",)

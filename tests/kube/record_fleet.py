@@ -21,8 +21,7 @@ from fanout.kube.api_connection import ApiConnection, open_connection
 from fanout.kube.pending_records import AdmissionCheck, ApiPendingRecords
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.pass_scope import PassMode
-from fanout.reconcile.records.record_intake import IntakeResult, RecordIntake
-from fanout.reconcile.records.record_retention import RecordRetention
+from fanout.reconcile.records.record_intake import IntakeResult, RecordIntake, RecordRetention
 
 PATIENCE = 180  # seconds, for a busy machine
 BY, GROUPS = "fanout.dev/by", "fanout.dev/groups"

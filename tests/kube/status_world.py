@@ -26,7 +26,7 @@ from fanout.plan.written_objects import WrittenObject
 from fanout.ports import WriterResult
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.pass_scope import PassMode, list_subjects
-from fanout.reconcile.validation.object_findings import ObjectFindings
+from fanout.reconcile.validation.expression_validation import ObjectFindings
 
 WRITES = ("APPLY", "PATCH", "PUT", "POST", "DELETE")
 

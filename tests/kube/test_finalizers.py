@@ -18,7 +18,6 @@ from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import FINALIZER, RemovalFinalizers
 from fanout.kube.object_sources import ListedObjects
 from fanout.reconcile.execution.plan_execution import run_pass
-from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 from fanout.values import replace
@@ -97,7 +96,7 @@ class World:
             declared = self.finalizers.add_missing(program.read_declared())
             mode = PassMode(namespace=self.namespace)
             report = run_pass(program.world, program.reconciler, declared, settings.now(), mode)
-            self.finalizers.remove(find_completed_deletions(report.pass_plan))
+            self.finalizers.remove(report.pass_plan.completed_deletions)
         return report
 
     def rounds(self, number: int) -> None:

@@ -24,8 +24,10 @@ from fanout.api.validators.object_validation import is_fanout_object, validate_o
 from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS
 from fanout.declared.declaration_assembly import find_schedule_errors
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.reconcile.validation.declaration_findings import find_function_findings
-from fanout.reconcile.validation.expression_validation import validate_expressions
+from fanout.reconcile.validation.expression_validation import (
+    find_function_findings,
+    validate_expressions,
+)
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.telemetry.metrics import Counters

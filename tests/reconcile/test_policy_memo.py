@@ -21,7 +21,7 @@ from fanout.reconcile.ownership.path_ownership import (
     find_former_repositories,
 )
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.values import replace
 

@@ -8,8 +8,7 @@ from fanout.api.gate_vocabulary import Action
 from fanout.errors import InvalidInput, Unavailable
 from fanout.package.revision import parse_tag, select_releases
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.observation.revision_filter import find_unusable
-from fanout.reconcile.observation.upstream_packages import find_revisions
+from fanout.reconcile.observation.upstream_packages import find_revisions, find_unusable
 
 RULES = [
     ("latest takes all releases", {"latest": True}, "v1 v2 v3", "v1 v2 v3"),

@@ -51,30 +51,35 @@ from fanout.plan.records.policy_status import (
 )
 from fanout.plan.rendered_variant import RenderedVariant, without_candidate
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.adoption.clone_origin import find_origin
-from fanout.reconcile.edits.edit_detection import DownstreamEditDetector
-from fanout.reconcile.edits.package_damage import describe_edits, describe_leftover_draft
-from fanout.reconcile.memo.variant_memo import VariantMemo
-from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.moved_tags import describe_lost_tag, find_tag_problems
-from fanout.reconcile.observation.upstream_packages import UpstreamPackages, find_revisions
+from fanout.reconcile.edits.edit_detection import (
+    DownstreamEditDetector,
+    describe_edits,
+    describe_leftover_draft,
+    describe_lost_tag,
+    find_tag_problems,
+)
+from fanout.reconcile.history.publication_history import HistoryReader
+from fanout.reconcile.memo.policy_memo import VariantMemo
+from fanout.reconcile.observation.repository_access import PackageContentCache
+from fanout.reconcile.observation.upstream_packages import (
+    UpstreamPackages,
+    find_origin,
+    find_revisions,
+)
 from fanout.reconcile.ownership.path_ownership import PathOwnershipIndex, PolicyPaths
 from fanout.reconcile.ownership.publisher_check import find_publisher_hold
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.records.lost_records import (
+    RecordBaseline,
     count_other_branches,
     find_lost_policies,
-    refuse_lost_policy_state,
-)
-from fanout.reconcile.records.rewound_records import (
-    RecordBaseline,
     mark_missing_records,
+    refuse_lost_policy_state,
     refuse_missing_records,
     refuse_rewound_branch,
 )
 from fanout.reconcile.records.undeclared_policies import find_undeclared
-from fanout.reconcile.rollback.publication_history import HistoryReader
 from fanout.reconcile.selection.policy_resolution import repository_key, repository_place
 from fanout.reconcile.variant_dependencies import VariantDependencies
 from fanout.reconcile.variant_observer import VariantObserver
@@ -84,7 +89,6 @@ from fanout.variants.render_model import RenderInputs, RenderLimits
 
 AMS, BER = variant_name("ams"), variant_name("ber")
 EDGE = parsed("Repository", "edge", url=EDGE_URL)
-BLUEPRINTS = parsed("Repository", "blueprints", url=UPSTREAM_URL)
 STATE = replace(repository_state(), head="h")
 PLACE = repository_place(EDGE)
 LOCK = """\
@@ -215,7 +219,7 @@ DIRECTORIES = [
 def test_a_revision_without_the_package(mirror, problem):
     packages = UpstreamPackages(mirror, RenderLimits())
     with pytest.raises(InvalidInput) as error:
-        packages.get_package(BLUEPRINTS, "monitoring", "v1", V1, {})
+        packages.get_package(POLICY, "v1", V1, {})
     assert error.value.problem == problem
 
 

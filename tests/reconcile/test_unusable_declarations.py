@@ -9,7 +9,7 @@ from fanout.cluster.file_cluster import FileCluster
 from fanout.controller.sweep_schedule import build_timetable
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import are_all_promotions_read, resolve_policies
-from fanout.reconcile.selection.selector_warnings import (
+from fanout.reconcile.validation.declaration_findings import (
     find_unmatched_dependencies,
     find_unmatched_repositories,
     find_unmatched_selectors,

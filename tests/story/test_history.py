@@ -10,8 +10,8 @@ from editing import one_site
 from fleet import POLICY, PROMOTION, START, Fleet
 from moving import NEW, place, two_sites
 
-from fanout.reconcile.history.policy_history import read_policy_history
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.policy_history import read_policy_history
 
 ANN = ("--by", "Ann <ann@example.com>")
 BOOK = "fanout/default/default/monitoring"

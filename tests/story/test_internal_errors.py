@@ -162,10 +162,10 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
         AMS,
     ),
     ("reading records", "cluster.policy_state_store:read_branch", texts("policy='bad'"), BAD),
-    ("places of a policy", "reconcile.ownership.path_ownership:_find_former", named("bad"), BAD),
+    ("places of a policy", "reconcile.ownership.path_ownership:_named_places", named("bad"), BAD),
     (
         "what is to be listed",
-        "reconcile.observation.listing_requests:join_upstream_path",
+        "reconcile.observation.repository_access:join_upstream_path",
         texts("'logging'"),
         BAD,
     ),
@@ -202,7 +202,12 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
         told("bad"),
         BAD,
     ),
-    ("asking machines", "reconcile.evidence.check_probes:find_due_checks", with_cases("bad"), BAD),
+    (
+        "asking machines",
+        "reconcile.observation.evidence_observer:find_due_checks",
+        with_cases("bad"),
+        BAD,
+    ),
     ("proving evidence", "reconcile.policy_evaluator:match_evidence", with_cases("bad"), BAD),
     (
         "the gates",
@@ -225,8 +230,8 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
         AMS,
     ),
     # One variant of the stage failed, and none may (maxFailures), so that the other waits.
-    ("inputs", "reconcile.rendering.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
-    ("rendering", "reconcile.rendering.draft_rendering:render_variant", below("bad/ams"), BAD),
+    ("inputs", "reconcile.draft_rendering:resolve_inputs", below("bad/ams"), BAD),
+    ("rendering", "reconcile.draft_rendering:render_variant", below("bad/ams"), BAD),
     ("a draft's commit", "plan.changes.branch_changes:build_draft", named("bad"), BAD),
     (
         "a merge commit",
@@ -244,10 +249,14 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
 # Behind the push, or in the pass after it.
 LATE = [
     ("reading the status", "cluster.record_files:parse_status", texts("variant/bad")),
-    ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
+    (
+        "places on record",
+        "reconcile.ownership.path_ownership:RecordedPaths.add_line",
+        texts("'bad-"),
+    ),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
-    ("troubles", "reconcile.pass_results:_find_problems", told("bad")),
+    ("troubles", "reconcile.pass_results:PolicyResult.find_repository_problems", told("bad")),
 ]
 
 
@@ -365,7 +374,7 @@ def test_what_fails_behind_a_push_is_found_again(
 
 def test_the_trace_is_shown_when_asked_and_once(company_of_two: Fleet):
     fleet = company_of_two
-    with injected("reconcile.rendering.draft_rendering:render_variant", named("bad")):
+    with injected("reconcile.draft_rendering:render_variant", named("bad")):
         swept = fleet.sweep("-v")
     assert swept.err.count("Traceback (most recent call last)") == 1
     assert "ZeroDivisionError: injected" in swept.err

@@ -13,11 +13,10 @@ from fanout.package.merge.package_update import Files
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger
-from fanout.reconcile.observation.mirror_access import PackageContentCache
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.history.rollback_selection import RollbackSelector
+from fanout.reconcile.observation.repository_access import PackageContentCache, build_remote
 from fanout.reconcile.observation.upstream_packages import get_upstream_path
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.rollback.rollback_selection import RollbackSelector
 from fanout.values import Value, replace
 from fanout.variants.package_rendering import render_variant
 from fanout.variants.render_model import RenderedPackage

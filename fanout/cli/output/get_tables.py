@@ -20,8 +20,8 @@ from fanout.errors import FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS
 from fanout.present.history_views import HistoryViews
 from fanout.present.record_statuses import find_record_statuses, is_owner
-from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.policy_history import PolicyHistory, read_policy_history
 from fanout.values import replace
 
 _COLUMNS: Mapping[str, Sequence[TableColumn]] = {

@@ -13,7 +13,7 @@ from fanout.cli.recording.record_session import (
     reason_option,
     with_request,
 )
-from fanout.reconcile.records.rewound_records import describe_missing_records
+from fanout.reconcile.records.lost_records import describe_missing_records
 
 
 @click.command(cls=VerbCommand)

@@ -26,8 +26,8 @@ from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message
 from fanout.plan.history.recorded_publications import HistoryEntry, group_by_stage
 from fanout.present.history_views import HistoryViews
-from fanout.reconcile.history.policy_history import PolicyHistory, read_policy_history
 from fanout.reconcile.pass_results import PolicyResult
+from fanout.reconcile.policy_history import PolicyHistory, read_policy_history
 
 _SHORT_DIGITS = 8  # digits of a commit id in a cell
 

@@ -27,7 +27,7 @@ from fanout.gates.gate_rules import CheckRule
 from fanout.gates.gate_wording import label_stage
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
-from fanout.reconcile.evidence.evidence_matching import match_evidence
+from fanout.reconcile.observation.evidence_observer import match_evidence
 from fanout.reconcile.pass_results import PolicyResult
 
 _MIN_DIGITS = 7

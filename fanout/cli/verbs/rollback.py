@@ -29,7 +29,7 @@ from fanout.cli.terminal import escape_control
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind
-from fanout.reconcile.rollback.rollback_revision import (
+from fanout.reconcile.history.rollback_selection import (
     RollbackSubject,
     find_active_rollback,
     find_rollback_revision,

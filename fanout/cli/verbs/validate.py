@@ -22,11 +22,6 @@ from fanout.declared.declared_objects import (
     locate_broken,
     serialize_finding,
 )
-from fanout.reconcile.selection.selector_warnings import (
-    find_unmatched_dependencies,
-    find_unmatched_repositories,
-    find_unmatched_selectors,
-)
 from fanout.reconcile.validation.configuration_findings import (
     find_closed_namespaces,
     find_configured_secrets,
@@ -36,10 +31,15 @@ from fanout.reconcile.validation.configuration_findings import (
 )
 from fanout.reconcile.validation.declaration_findings import (
     find_closed_windows,
-    find_function_findings,
     find_target_findings,
+    find_unmatched_dependencies,
+    find_unmatched_repositories,
+    find_unmatched_selectors,
 )
-from fanout.reconcile.validation.expression_validation import validate_expressions
+from fanout.reconcile.validation.expression_validation import (
+    find_function_findings,
+    validate_expressions,
+)
 from fanout.telemetry.redaction import Redactor
 
 

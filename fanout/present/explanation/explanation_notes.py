@@ -28,7 +28,7 @@ from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.enforcement_conditions import list_unenforced
 from fanout.present.policy_entry import PolicyEntry, VariantEntry
-from fanout.reconcile.edits.package_damage import describe_edits
+from fanout.reconcile.edits.edit_detection import describe_edits
 from fanout.reconcile.pass_results import PolicyResult
 
 _MAX_NAMED = 10  # variants named in one command

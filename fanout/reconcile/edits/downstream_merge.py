@@ -12,7 +12,7 @@ from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.observation.mirror_access import (
+from fanout.reconcile.observation.repository_access import (
     OpenReader,
     PackageContentCache,
     open_one_at_a_time,

@@ -35,8 +35,8 @@ from fanout.plan.records.policy_status import (
     VariantLine,
     changed_lines,
 )
+from fanout.reconcile.edits.edit_detection import find_lost_tags
 from fanout.reconcile.execution.repository_pushes import PushResults, push_changes, write_traces
-from fanout.reconcile.observation.moved_tags import find_lost_tags
 from fanout.reconcile.pass_results import PassPlan, PassReport
 from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.policy_isolation import (

@@ -44,8 +44,7 @@ from fanout.plan.observation.observed_request import ForgeState
 from fanout.plan.observation.repository_state import RefListingRequest, RepositoryState
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.reconcile.execution.plan_execution import execute_plan
-from fanout.reconcile.observation.listing_requests import list_read_refs
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.observation.repository_access import build_remote, list_read_refs
 from fanout.reconcile.observation.repository_observer import RepositoryObserver
 from fanout.reconcile.ownership.path_ownership import find_emptied_repositories, trailer_owner
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

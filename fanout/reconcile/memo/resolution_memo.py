@@ -1,14 +1,16 @@
 """Memo of resolved policies between passes, valid where no declared change concerns them."""
 
 import operator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
+from fanout.api.upstream_policy import ObjectSelector, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.plan.evidence.due_checks import list_namespaces, machine_checks
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
-from fanout.reconcile.memo.ownership_memo import have_same_paths
-from fanout.reconcile.selection.policy_index import PolicyIndex
+from fanout.reconcile.pass_scope import have_same_paths
 from fanout.reconcile.selection.policy_resolution import (
     PolicyKey,
     ResolvedPolicy,
@@ -16,7 +18,94 @@ from fanout.reconcile.selection.policy_resolution import (
     list_declarations,
     resolve_policies,
 )
+from fanout.selection.cluster_objects import ObjectChange, group_of
+from fanout.selection.label_selector import (
+    is_text_map,
+    list_exact_requirements,
+    match_raw_labels,
+    read_labels,
+)
 from fanout.values import Value
+from fanout.variants.functions.kind_scopes import CRD_KIND
+
+_Term = tuple[str, ...]
+# First words of terms: three of selectors, two of objects that are read.
+_LABEL, _UNLABELED, _KIND = "label", "unlabeled", "kind"
+_NAME, _CHECK = "name", "check"
+
+
+class PolicyIndex:
+    """Policies by what they choose and read; a change costs those that it may concern."""
+
+    def __init__(self, policies: Iterable[ResolvedPolicy]) -> None:
+        """Build the index of these policies."""
+        self._policies = {it.key: it for it in policies}
+        self._keys_by_term: dict[_Term, set[PolicyKey]] = {}
+        for key, resolved_policy in self._policies.items():
+            for term in _list_terms(resolved_policy):
+                self._keys_by_term.setdefault(term, set()).add(key)
+
+    def find_choosers(self, change: ObjectChange) -> set[PolicyKey]:
+        """Return the policies for which the object is, was or may be a target."""
+        terms: set[_Term] = {(_UNLABELED, *change.kind)}
+        for item in (change.previous, change.present):
+            labels = read_labels(item) if item is not None else None
+            if is_text_map(labels):
+                terms |= {(_LABEL, *change.kind, key, value) for key, value in labels.items()}
+            elif labels is not None:
+                terms.add((_KIND, *change.kind))
+        namespace, name = change.name
+        return {
+            key
+            for key in self._find(terms)
+            if (policy := self._policies[key].upstream_policy) is not None
+            and namespace in ("", policy.metadata.namespace)
+            and any(
+                (group_of(selector.api_version), selector.kind) == change.kind
+                and selector.name in (None, name)
+                and match_raw_labels(selector, read_labels(item)) is not False
+                for selector in _object_selectors(policy)
+                for item in (change.previous, change.present)
+                if item is not None
+            )
+        }
+
+    def find_readers(self, change: ObjectChange) -> set[PolicyKey]:
+        """Return the policies that may inject the object, check it, or know its scope by it."""
+        if change.kind == CRD_KIND:
+            return set(self._policies)
+        namespace, _ = change.name
+        return self._find({(_NAME, *change.name), (_CHECK, *change.kind, namespace)})
+
+    def _find(self, terms: set[_Term]) -> set[PolicyKey]:
+        return set().union(*(self._keys_by_term.get(term, ()) for term in terms))
+
+
+def _object_selectors(policy: UpstreamPolicy) -> Iterator[ObjectSelector]:
+    return (it.object_selector for it in policy.spec.targets if it.object_selector is not None)
+
+
+def _list_terms(resolved_policy: ResolvedPolicy) -> Iterator[_Term]:
+    for spec in resolved_policy.variants:
+        for injector in spec.injectors:
+            yield _NAME, spec.namespace, injector.name
+    policy = resolved_policy.upstream_policy
+    if policy is None:
+        return
+    for selector in _object_selectors(policy):
+        kind = (group_of(selector.api_version), selector.kind)
+        yield _KIND, *kind
+        # One requirement suffices to find the policy; the whole selector is matched afterwards.
+        label, values = next(iter(list_exact_requirements(selector)), ("", ()))
+        if not label:
+            yield _UNLABELED, *kind
+        yield from ((_LABEL, *kind, label, value) for value in values)
+    for stage in policy.spec.stages:
+        for check in (*machine_checks(stage.verification), *machine_checks(stage.requires)):
+            if check.object is not None:
+                kind = (group_of(check.object.api_version), check.object.kind)
+                for namespace in list_namespaces(check.object, policy.metadata.namespace):
+                    yield _CHECK, *kind, namespace
 
 
 class PolicyResolution(Value):
@@ -40,7 +129,7 @@ class ResolutionMemo:
     budgets: BudgetStore | None = None  # of what the policies' expressions may cost
     _declared: DeclaredObjects = field(default_factory=DeclaredObjects)
     _policies: tuple[ResolvedPolicy, ...] = ()
-    _index: PolicyIndex = field(default_factory=PolicyIndex)
+    _index: PolicyIndex | None = None  # of these policies, if it was needed
 
     def resolve(self, declared: DeclaredObjects) -> PolicyResolution:
         """Resolve what is declared. Policies that no change concerns stay the same objects."""
@@ -51,13 +140,12 @@ class ResolutionMemo:
         earlier = self._declared.objects
         changes = tuple(declared.objects.find_changes(earlier)) if self._policies else ()
         # Made when it is first needed: a process of one pass never needs it.
-        if changes:
-            self._index.update(self._policies)
+        index = self._index or PolicyIndex(self._policies if changes else ())
         previous = {it.key: it for it in self._policies}
         unchanged: frozenset[PolicyKey] = frozenset()
         if declared.repositories == self._declared.repositories:
             declarations = {declaration_key(it): it for it in list_declarations(declared)}
-            choosers = {key for change in changes for key in self._index.find_choosers(change)}
+            choosers = {key for change in changes for key in index.find_choosers(change)}
             unchanged = frozenset(
                 key
                 for key, it in previous.items()
@@ -74,11 +162,10 @@ class ResolutionMemo:
         )
         previous_declared, self._declared = self._declared, declared
         resolved_again = [it for it in self._policies if previous.get(it.key) is not it]
-        # Before the index is updated: who read an object that is gone is to know.
-        readers = {key for change in changes for key in self._index.find_readers(change)}
-        if changes:
-            self._index.update(self._policies)
-        readers |= {key for change in changes for key in self._index.find_readers(change)}
+        # By both indexes: who read an object that is gone is to know.
+        self._index = PolicyIndex(self._policies) if changes else None
+        indexes = [index, self._index] if self._index is not None else []
+        readers = {key for it in indexes for change in changes for key in it.find_readers(change)}
         if declared.served_scopes != previous_declared.served_scopes:
             readers |= {it.key for it in self._policies}
         # All but the plain objects is as before.

@@ -39,6 +39,63 @@ class _Contents(Value):
     removed: frozenset[str]
     restored: Mapping[str, SetCommit]  # by path
 
+    @classmethod
+    def collect(cls, commits: Sequence[SetCommit]) -> "_Contents":
+        """Collect the statements of the commits of a branch."""
+        written: dict[str, tuple[SetCommit, PackageStatement]] = {}
+        removed: set[str] = set()
+        restored: dict[str, SetCommit] = {}
+        # Newest first: the first line about a path is the one that holds.
+        for link in commits:
+            if link.stated is None:
+                continue
+            stated_paths = written.keys() | removed | restored.keys()
+            written |= {
+                path: (link, package)
+                for path, package in link.stated.packages.items()
+                if path not in stated_paths
+            }
+            removed |= set(link.stated.removed) - stated_paths
+            restored |= {path: link for path in link.stated.restored if path not in stated_paths}
+        return cls(written, frozenset(removed), restored)
+
+    def find_outside_changes(
+        self,
+        reader: ObjectReader,
+        tip: str,
+        target_head: str,
+        base: str,
+        own_paths: Collection[str],
+        writer: str,
+    ) -> tuple[InvalidInput, ...]:
+        """Return a fault for each changed file outside of the packages of a set, `own_paths`.
+
+        `base` is the commit of the target branch that fanout wrote the set on. What the target
+        branch has alike is no edit, nor what the set has from that branch. There is none in a set
+        that is merged already.
+        """
+        # Packages that were taken out of the set are as the commit had them that took them out.
+        taken_out = sorted(self.restored)
+        present = reader.paths(tip, taken_out) if taken_out else {}
+        packages = set(own_paths)
+        for path, link in self.restored.items():
+            if link.commit.committer == writer:
+                then = reader.paths(link.commit.oid, [path])[path]
+                packages |= {path} if then.tree == present[path].tree else set()
+        try:
+            if not target_head or reader.contains(target_head, tip):
+                return ()
+            merge_base = reader.merge_base(target_head, tip)
+            # The target branch may have been set back behind the base, whose files are nobody's
+            # edit.
+            bases = [it for it in (merge_base, base) if it and reader.has(it)]
+            if reader.contains(target_head, base):
+                bases = [merge_base]
+            paths = reader.changed_files(tip, [*bases, target_head], packages, _MAX_OUTSIDE_FILES)
+        except InvalidInput as error:  # content that no commit may have
+            return (error,)
+        return describe_outside_files(paths, packages, is_removal=not self.written)
+
 
 def read_set(
     reader: ObjectReader, ref: str, tip: str, target_head: str, *, writer: str
@@ -67,7 +124,7 @@ def read_set(
     commits = read_commits(reader, tip, target_head, select)
     if commits is None:
         return _describe_other(reader, ref, tip, target_head, writer)
-    contents, is_shared = _collect_contents(commits), scope_of(ref) is SetScope.STAGE
+    contents, is_shared = _Contents.collect(commits), scope_of(ref) is SetScope.STAGE
     [stated, *_] = [it.stated for it in commits if it.stated is not None]
     tip_states = reader.paths(tip, sorted({*contents.written, *contents.removed}))
     trees = {path: state.tree for path, state in tip_states.items()}
@@ -82,8 +139,8 @@ def read_set(
         # What people put back on a branch of removals is not removed: it is to be as it was.
         restored = {path for path in contents.removed if trees[path] is not None}
         own_paths = trees.keys() - restored
-        faults = _find_outside_changes(
-            reader, tip, target_head, stated.base, contents, own_paths, writer
+        faults = contents.find_outside_changes(
+            reader, tip, target_head, stated.base, own_paths, writer
         )
         is_edited |= bool(faults)
     drafts = {
@@ -172,7 +229,7 @@ def read_packages(
     There are none if it is no branch of a set. Raises InvalidInput as `read_commits` does.
     """
     commits = read_commits(reader, tip, "", lambda _, it: it if counts(it) else None)
-    written = _collect_contents(commits).written if commits is not None else {}
+    written = _Contents.collect(commits).written if commits is not None else {}
     return {path: package for path, (_, package) in written.items()}
 
 
@@ -237,62 +294,6 @@ def _describe_other(
             oid = commit.parents[0]
         return OtherBranch(has_commits=True)
     return OtherBranch(next((it.variant for it in newest.packages.values()), ""))
-
-
-def _collect_contents(commits: Sequence[SetCommit]) -> _Contents:
-    written: dict[str, tuple[SetCommit, PackageStatement]] = {}
-    removed: set[str] = set()
-    restored: dict[str, SetCommit] = {}
-    # Newest first: the first line about a path is the one that holds.
-    for link in commits:
-        if link.stated is None:
-            continue
-        stated_paths = written.keys() | removed | restored.keys()
-        written |= {
-            path: (link, package)
-            for path, package in link.stated.packages.items()
-            if path not in stated_paths
-        }
-        removed |= set(link.stated.removed) - stated_paths
-        restored |= {path: link for path in link.stated.restored if path not in stated_paths}
-    return _Contents(written, frozenset(removed), restored)
-
-
-def _find_outside_changes(
-    reader: ObjectReader,
-    tip: str,
-    target_head: str,
-    base: str,
-    contents: _Contents,
-    own_paths: Collection[str],
-    writer: str,
-) -> tuple[InvalidInput, ...]:
-    """Return a fault for each changed file outside of the packages of a set, `own_paths`.
-
-    `base` is the commit of the target branch that fanout wrote the set on. What the target branch
-    has alike is no edit, nor what the set has from that branch. There is none in a set that is
-    merged already.
-    """
-    # Packages that were taken out of the set are as the commit had them that took them out.
-    taken_out = sorted(contents.restored)
-    present = reader.paths(tip, taken_out) if taken_out else {}
-    packages = set(own_paths)
-    for path, link in contents.restored.items():
-        if link.commit.committer == writer:
-            then = reader.paths(link.commit.oid, [path])[path]
-            packages |= {path} if then.tree == present[path].tree else set()
-    try:
-        if not target_head or reader.contains(target_head, tip):
-            return ()
-        merge_base = reader.merge_base(target_head, tip)
-        # The target branch may have been set back behind the base, whose files are nobody's edit.
-        bases = [it for it in (merge_base, base) if it and reader.has(it)]
-        if reader.contains(target_head, base):
-            bases = [merge_base]
-        paths = reader.changed_files(tip, [*bases, target_head], packages, _MAX_OUTSIDE_FILES)
-    except InvalidInput as error:  # content that no commit may have
-        return (error,)
-    return describe_outside_files(paths, packages, is_removal=not contents.written)
 
 
 def _judge_edits(

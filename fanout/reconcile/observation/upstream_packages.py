@@ -1,10 +1,23 @@
-"""Upstream packages: revisions that a rule allows, and the package at each revision."""
+"""Upstream packages: revisions that a rule allows, and the package at each revision.
 
-from collections.abc import Mapping
+A revision whose tag cannot be used is left out, and stops nothing: what the tag names may be
+missing, or be no commit with the directory of the package. Older revisions stay usable. A revision
+that somebody chose or that is in use already is not left out: it holds its variants by its name. A
+package that is there and has errors fails its variants.
+
+Of an adopted package, the upstream state is found from which people cloned it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from fanout.api.gate_vocabulary import Action
 from fanout.api.git_repository import Repository
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
 from fanout.package.package_limits import add_package
 from fanout.package.revision import (
     Revision,
@@ -13,13 +26,24 @@ from fanout.package.revision import (
     select_releases,
     select_tag,
 )
+from fanout.plan.edits.adoption_base import (
+    ADOPTION_LOCK_REMEDY,
+    UpstreamOrigin,
+    parse_upstream_lock,
+)
 from fanout.plan.observation.repository_state import Commit, RefListing, RefListingRequest
+from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.observation.listing_requests import join_upstream_path, list_upstream_refs
-from fanout.reconcile.observation.mirror_access import read_with_recovery
-from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.observation.repository_access import (
+    build_remote,
+    join_upstream_path,
+    list_upstream_refs,
+    read_with_recovery,
+)
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
+from fanout.values import replace
 from fanout.variants.package_preparation import PreparedPackage, prepare_package
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
 
@@ -142,18 +166,17 @@ class UpstreamPackages:
 
     def get_package(
         self,
-        repository: Repository,
-        package: str,
+        resolved_policy: ResolvedPolicy,
         name: str,
         commit: str,
         scopes: Mapping[tuple[str, str], bool],
     ) -> PreparedPackage:
-        """Return the package at a revision.
+        """Return the upstream package of a policy at a revision.
 
         `scopes`: whether a kind is namespaced, by group and kind, from declared definitions.
         Raises InvalidInput (with file and line), and what Git raises.
         """
-        path = join_upstream_path(repository, package)
+        repository, path = resolved_policy.declared_upstream, get_upstream_path(resolved_policy)
         remote = build_remote(repository)
         key = (remote.key, path, f"{name}@{commit}")
         prepared = self._prepared.get(key)
@@ -205,10 +228,11 @@ class UpstreamPackages:
         return self._prepared[key]
 
     def find_tag_problem(
-        self, repository: Repository, package: str, name: str, commit: str
+        self, resolved_policy: ResolvedPolicy, name: str, commit: str
     ) -> InvalidInput | None:
         """Return why a revision names no package, or None; files of the package are not read."""
-        path, remote = join_upstream_path(repository, package), build_remote(repository)
+        repository, path = resolved_policy.declared_upstream, get_upstream_path(resolved_policy)
+        remote = build_remote(repository)
         if (remote.key, path, f"{name}@{commit}") in self._prepared:
             return None
         try:
@@ -220,9 +244,92 @@ class UpstreamPackages:
             pass  # it may pass by itself, and is met again where the package is read
         return None
 
-    def list_injected_kinds(
-        self, repository: Repository, package: str
-    ) -> frozenset[tuple[str, str]]:
-        """Return group and kind of the injection points of a package, as far as it was read."""
-        key = build_remote(repository).key, join_upstream_path(repository, package)
-        return self._injected.get(key, frozenset())
+    def list_injected_kinds(self, resolved_policy: ResolvedPolicy) -> frozenset[tuple[str, str]]:
+        """Return group and kind of what the upstream package injects, as far as it was read."""
+        remote = build_remote(resolved_policy.declared_upstream)
+        return self._injected.get((remote.key, get_upstream_path(resolved_policy)), frozenset())
+
+
+def find_origin(
+    variant: ObservedVariant, resolved_policy: ResolvedPolicy, git: GitStore
+) -> ObservedVariant:
+    """Return the variant with the origin of the package at its path, or with an obstacle."""
+    maintainers = format_maintainers(variant.spec.repository)
+    remote = build_remote(resolved_policy.declared_upstream)
+    path = get_upstream_path(resolved_policy)
+    try:
+        assert variant.path_state.tree is not None, "there is a package"
+        with git.reader(variant.repository_state.remote) as reader:
+            lock = _read_upstream_lock(reader, variant.path_state.tree, f"{variant.spec.path}/")
+        if not lock.refers_to(remote.url, path):
+            sentence = (
+                f"{variant.spec.repository}:{variant.spec.path} is a clone of {lock.directory} in"
+                f" {lock.repo}, but the upstream of its variant is {path} in {remote.url}; choose"
+                " another path, or correct its upstreamLock"
+            )
+            return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, who=maintainers))
+        with git.reader(remote) as reader:
+            is_known = reader.has(lock.commit)
+            tree = reader.paths(lock.commit, [path])[path].tree if is_known else None
+        if tree is None:
+            raise InvalidInput(
+                f"no branch or tag of {remote.url} contains commit {lock.commit} with {path}",
+                reason=Reason.ADOPTION_BASE_MISSING,
+                remedy=ADOPTION_LOCK_REMEDY,
+            )
+        return replace(variant, origin=UpstreamOrigin(remote, tree))
+    except FanoutError as error:
+        return add_adoption_obstacle(variant, error)
+
+
+def add_adoption_obstacle(variant: ObservedVariant, error: FanoutError) -> ObservedVariant:
+    """Return the variant with an obstacle: its original upstream state is unavailable."""
+    spec = variant.spec
+    sentence = f"{spec.repository}:{spec.path} cannot be adopted: {error}"
+    maintainers = format_maintainers(spec.repository)
+    return replace(variant, obstacle=Hold(Reason.ADOPTION_BASE_MISSING, sentence, who=maintainers))
+
+
+def find_upstream_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
+    """Return the upstream lock in the Kptfile of a package tree, or None if it has none."""
+    try:
+        return _read_upstream_lock(reader, tree) if reader.has(tree) else None
+    except FanoutError:
+        return None
+
+
+def _read_upstream_lock(reader: ObjectReader, tree: str, directory: str = "") -> UpstreamLock:
+    """Read the upstream lock of a package; `directory` is put before the file in errors."""
+    entry = reader.entry(tree, KPTFILE_NAME)
+    data = reader.blob(entry.oid) if entry is not None else None
+    return parse_upstream_lock(data, f"{directory}{KPTFILE_NAME}")
+
+
+def find_unusable(
+    facts: PolicyFacts,
+    candidates: Iterable[str],
+    find_problem: Callable[[str], InvalidInput | None],
+) -> dict[str, InvalidInput]:
+    """Return the candidates to leave out, and revisions that would be the next candidates.
+
+    `find_problem` returns why the tag of a revision cannot be used, or None. Nothing is left out if
+    no revision would remain: then the message names the newest.
+    """
+    # They are published, drafted, released, pinned or named by a decision.
+    revisions_in_use = {rule.pin for rule in facts.stages}
+    revisions_in_use |= {
+        decision.revision
+        for decision in facts.records.decisions
+        if decision.spec.action in (Action.PUBLISH, Action.ROLLBACK)
+    }
+    for variant in facts.variants:
+        states = (variant.published, variant.draft, variant.grant)
+        revisions_in_use |= {it.revision for it in states if it is not None}
+    unusable: dict[str, InvalidInput] = {}
+    for candidate in sorted(set(candidates).intersection(facts.revisions)):
+        for revision in reversed(facts.revisions[: facts.revisions.index(candidate) + 1]):
+            problem = find_problem(revision) if revision not in revisions_in_use else None
+            if problem is None:
+                break
+            unusable[revision] = problem
+    return unusable if len(unusable) < len(facts.revisions) else {}

@@ -7,11 +7,16 @@ it with these credentials.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from fanout.errors import InvalidInput
+from fanout.api.git_repository import Repository
+from fanout.errors import ErrorLocation, InvalidInput
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
-from fanout.reconcile.observation.repository_access import build_remote, find_branch_conflicts
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
+from fanout.reconcile.observation.repository_access import build_remote
+from fanout.reconcile.selection.policy_resolution import (
+    ResolvedPolicy,
+    repository_key,
+    repository_place,
+)
 from fanout.selection.path_collisions import (
     PackagePlace,
     PathClaim,
@@ -20,6 +25,44 @@ from fanout.selection.path_collisions import (
     find_intrusions,
 )
 from fanout.values import Value
+
+
+def find_branch_conflicts(
+    resolved_policies: Sequence[ResolvedPolicy], recorded_places: Collection[str]
+) -> dict[str, InvalidInput]:
+    """Return errors for Repository objects with one URL, one secret and different branches.
+
+    Keyed by identity. A repository has one rendering branch, so only one branch can be served:
+    that with publications on record (`recorded_places`), so that a new object never takes one out
+    of service that is in use; else that of the first object by namespace and name. Objects with
+    another secret are not compared: without access to the repository they could otherwise make
+    those of others unusable.
+    """
+    first_by_access: dict[RepositoryAccess, Repository] = {}
+    errors: dict[str, InvalidInput] = {}
+    repositories = {
+        repository_key(it): it
+        for resolved_policy in resolved_policies
+        for it in resolved_policy.distinct_repositories
+    }
+    # Sorted by identity last, so that the same object wins in every pass.
+    for identity in sorted(
+        repositories, key=lambda it: (repository_place(repositories[it]) not in recorded_places, it)
+    ):
+        repository = repositories[identity]
+        first_repository = first_by_access.setdefault(build_remote(repository).access, repository)
+        if first_repository.spec.branch != repository.spec.branch:
+            is_own = first_repository.metadata.namespace == repository.metadata.namespace
+            other = f"Repository {repository_key(first_repository)}"
+            errors[identity] = InvalidInput(
+                f"{other if is_own else 'a Repository in another namespace'} has the same URL"
+                f" {repository.spec.url} and branch {first_repository.spec.branch}; a repository"
+                " is published to on one branch",
+                reason="RepositoryUnavailable",
+                remedy="use the same branch in both, or another repository",
+                where=ErrorLocation(repository.identity, "spec.branch"),
+            )
+    return errors
 
 
 class PathClaims(Value):
@@ -89,6 +132,18 @@ class PathClaims(Value):
                     refusals |= find_intrusions(own_claims, claims)
                     refusals |= find_collisions(own_claims, owner_by_path)
         return refusals
+
+
+def group_drafted_states(
+    states: Iterable[RepositoryState],
+) -> Mapping[str, Sequence[RepositoryState]]:
+    """Return the repositories that have drafts of a policy, by policy as trailers name it."""
+    grouped: dict[str, dict[int, RepositoryState]] = {}
+    for state in states:
+        owners = {it.trailers.policy for it in state.drafts}
+        for owner in owners.union(it.policy for it in state.removal_sets):
+            grouped.setdefault(owner, {})[id(state)] = state
+    return {owner: tuple(by_id.values()) for owner, by_id in grouped.items()}
 
 
 def find_writing_accesses(

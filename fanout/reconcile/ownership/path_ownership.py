@@ -12,7 +12,6 @@ from itertools import chain
 from fanout.api.git_repository import Repository
 from fanout.plan.move_locations import PathHolder
 from fanout.plan.observation.repository_state import (
-    RepositoryAccess,
     RepositoryState,
     normalize_identity,
 )
@@ -28,7 +27,7 @@ from fanout.reconcile.selection.policy_resolution import (
 from fanout.selection.path_collisions import PackagePlace, PathOwner
 from fanout.selection.target_selection import usable_repositories
 from fanout.selection.variant_spec import VariantSpec
-from fanout.values import Value, field, replace
+from fanout.values import Value, field
 
 
 class RecordedPaths(Value, kw_only=True):
@@ -49,6 +48,18 @@ class RecordedPaths(Value, kw_only=True):
     # Owners whose policy is not declared.
     undeclared_owners: set[PathOwner] = field(default_factory=set)
 
+    def add_line(self, owner: PathOwner, status_line: VariantLine) -> None:
+        """Add the paths that the status line of a variant records."""
+        self.owner_by_path[status_line.place] = owner
+        self.path_by_owner[owner] = status_line.place
+        places = [status_line.place]
+        if status_line.grant is not None and status_line.grant.repository:
+            places.append((status_line.grant.repository, status_line.grant.path))
+        for previous in status_line.left:
+            self.former_owner_by_path[previous.place] = owner
+            places.append(previous.place)
+        self.all_paths_by_owner[owner] = places
+
 
 def read_recorded_paths(
     policy_states: Mapping[RecordsKey, PolicyRecords], all_policies: Sequence[ResolvedPolicy]
@@ -66,29 +77,13 @@ def read_recorded_paths(
             recorded_paths.title_by_owner[owner] = f"{state_key.namespace}/{title}"
             if state_key.policy and state_key not in declared_keys:
                 recorded_paths.undeclared_owners.add(owner)
-            _add_owner(recorded_paths, owner, status_line)
+            recorded_paths.add_line(owner, status_line)
     return recorded_paths
 
 
-def _add_owner(recorded_paths: RecordedPaths, owner: PathOwner, status_line: VariantLine) -> None:
-    recorded_paths.owner_by_path[status_line.place] = owner
-    recorded_paths.path_by_owner[owner] = status_line.place
-    places = [status_line.place]
-    if status_line.grant is not None and status_line.grant.repository:
-        places.append((status_line.grant.repository, status_line.grant.path))
-    for previous in status_line.left:
-        recorded_paths.former_owner_by_path[previous.place] = owner
-        places.append(previous.place)
-    recorded_paths.all_paths_by_owner[owner] = places
-
-
-# ---- where else to look --------------------------------------------------------------------------
-
-
-FormerRepositories = Mapping[str, tuple[Repository, list[str]]]
-"""By place: the Repository there, and the paths of it that are to be read."""
-FormerRepositoriesByPolicy = Mapping[tuple[str, str], FormerRepositories]
-"""By namespace and name of the policy, or of the variant written by hand."""
+FormerRepositories = Mapping[tuple[str, str], Mapping[str, tuple[Repository, list[str]]]]
+"""By namespace and name of the policy, or of the variant written by hand, then by place: the
+Repository there, and the paths of it that are to be read."""
 
 
 def find_former_repositories(
@@ -96,16 +91,43 @@ def find_former_repositories(
     all_policies: Sequence[ResolvedPolicy],
     policy_paths: "PolicyPaths",
     repositories: Sequence[Repository],
-) -> FormerRepositoriesByPolicy:
+) -> FormerRepositories:
     """Return repositories that a policy's records mention and no variant names.
 
     `evaluated` are the policies of the pass.
     A repository that is now published to on another branch cannot be read and is left out.
     """
-    former_by_policy = {}
+    recorded = policy_paths.recorded_paths
+    former_by_policy: dict[tuple[str, str], dict[str, tuple[Repository, list[str]]]] = {}
     for policy in evaluated:
-        if former := _find_former(policy, policy_paths.recorded_paths, repositories):
-            former_by_policy[policy.namespace, policy.name] = former
+        wanted_places = {
+            it.name: (policy.place_by_variant[it.name], it.path) for it in policy.variants
+        }
+        # After the variants, those whose targets are gone.
+        orphans = [
+            name
+            for name in recorded.variants_by_policy.get(policy.records_key, ())
+            if name not in wanted_places and may_remove(policy, name)
+        ]
+        named_places, paths_by_place = _named_places(policy), dict[str, list[str]]()
+        for name in (*wanted_places, *orphans):
+            for place, path in recorded.all_paths_by_owner.get((policy.namespace, name), ()):
+                if (place, path) != wanted_places.get(name):
+                    paths_by_place.setdefault(place, []).append(path)
+        for place in recorded.draft_repositories.get(policy.records_key, ()):
+            if place not in named_places:
+                paths_by_place.setdefault(place, [])
+        if paths_by_place:
+            usable = usable_repositories(policy.namespace, repositories)
+            # In reverse, so that of two objects for one repository the first by name wins.
+            in_order = (usable[name] for name in sorted(usable, reverse=True))
+            by_place = {repository_place(it): it for it in in_order}
+            found = paths_by_place.items()
+            former = {
+                place: (by_place[place], paths) for place, paths in found if place in by_place
+            }
+            if former:
+                former_by_policy[policy.subject] = former
     if not former_by_policy:
         return {}
     place_by_access = {
@@ -121,40 +143,6 @@ def find_former_repositories(
             if place_by_access.setdefault(build_remote(repository).access, place) != place:
                 del former_repositories[place]
     return former_by_policy
-
-
-def _find_former(
-    resolved_policy: ResolvedPolicy,
-    recorded_paths: RecordedPaths,
-    repositories: Sequence[Repository],
-) -> dict[str, tuple[Repository, list[str]]]:
-    namespace, records_key = resolved_policy.namespace, resolved_policy.records_key
-    wanted_places = {
-        it.name: (resolved_policy.place_by_variant[it.name], it.path)
-        for it in resolved_policy.variants
-    }
-    # After the variants, those whose targets are gone.
-    orphans = [
-        name
-        for name in recorded_paths.variants_by_policy.get(records_key, ())
-        if name not in wanted_places and may_remove(resolved_policy, name)
-    ]
-    named_places, paths_by_place = _named_places(resolved_policy), dict[str, list[str]]()
-    for name in (*wanted_places, *orphans):
-        for place in recorded_paths.all_paths_by_owner.get((namespace, name), ()):
-            if place != wanted_places.get(name):
-                paths_by_place.setdefault(place[0], []).append(place[1])
-    for repository in recorded_paths.draft_repositories.get(records_key, ()):
-        if repository not in named_places:
-            paths_by_place.setdefault(repository, [])
-    if not paths_by_place:
-        return {}
-    usable = usable_repositories(resolved_policy.namespace, repositories)
-    # In reverse, so that of two objects for one repository the first by name wins.
-    in_order = (usable[name] for name in sorted(usable, reverse=True))
-    by_place = {repository_place(it): it for it in in_order}
-    found = paths_by_place.items()
-    return {place: (by_place[place], paths) for place, paths in found if place in by_place}
 
 
 def may_remove(resolved_policy: ResolvedPolicy, variant: str) -> bool:
@@ -292,7 +280,7 @@ class PolicyPaths(Value, kw_only=True):
     ) -> "PolicyPaths":
         """Build the paths from resolved policies and records.
 
-        Claims do not refuse those of other credentials yet: see `with_writers`.
+        Claims do not refuse those of other credentials yet: see `OwnershipMemo.count_claims`.
         """
         recorded_paths = read_recorded_paths(policy_states, all_policies)
         claims = PathClaims.build(all_policies, {it for it, _ in recorded_paths.owner_by_path})
@@ -323,49 +311,32 @@ class PolicyPaths(Value, kw_only=True):
             paths_by_url={url: sorted(paths) for url, paths in paths_by_url.items()},
         )
 
-    def with_writers(self, writing_accesses: frozenset[RepositoryAccess]) -> "PolicyPaths":
-        """Return the paths where the claims of these accesses count for everybody."""
-        owner_by_path = self.recorded_paths.owner_by_path
-        return replace(self, refusals=self.claims.find_refusals(owner_by_path, writing_accesses))
-
-
-class OwnershipConflicts(Value):
-    """Effect of the paths of others on one policy; mostly none."""
-
-    refusals: Mapping[str, str]
-    occupants: Mapping[str, PathHolder]
-    other_owners: Mapping[PackagePlace, PathOwner]
-    # repositories of all hand-written variants of the namespace, if it is one of them
-    shared_places: frozenset[str]
-
 
 class PathOwnershipIndex(Value, kw_only=True):
     """Path ownership of all policies, built once per pass and asked by all of them."""
 
     all_policies: Sequence[ResolvedPolicy]  # any of them may want a path of another
     policy_paths: PolicyPaths
-    former_by_policy: FormerRepositoriesByPolicy  # for the policies of the pass
+    former_by_policy: FormerRepositories  # for the policies of the pass
 
     @property
     def recorded_paths(self) -> RecordedPaths:
         """Paths that the status lines of all policies record."""
         return self.policy_paths.recorded_paths
 
-    def find_conflicts(self, resolved_policy: ResolvedPolicy) -> OwnershipConflicts:
-        """Return what the paths of other policies mean for one policy."""
+    def find_conflicts(self, resolved_policy: ResolvedPolicy) -> tuple[object, ...]:
+        """Return all that the paths of other policies mean for one policy, to be compared."""
         namespace, recorded = resolved_policy.namespace, self.recorded_paths
         names = [it.name for it in resolved_policy.variants]
-        refusals, occupants = (
-            self.policy_paths.refusals,
-            self.policy_paths.occupants.get(namespace, {}),
-        )
+        refusals = self.policy_paths.refusals
+        occupants = self.policy_paths.occupants.get(namespace, {})
         recorded_names = recorded.variants_by_policy.get(resolved_policy.records_key, ())
         owned_places = (
             ((namespace, name), place)
             for name in recorded_names
             for place in recorded.all_paths_by_owner[namespace, name]
         )
-        return OwnershipConflicts(
+        return (
             {it: refusals[namespace, it] for it in names if (namespace, it) in refusals},
             {it: occupants[it] for it in names if it in occupants},
             {
@@ -373,6 +344,7 @@ class PathOwnershipIndex(Value, kw_only=True):
                 for own, place in owned_places
                 if (owner := recorded.owner_by_path.get(place)) not in (None, own)
             },
+            # Repositories of all hand-written variants of the namespace, if it is one of them.
             self.policy_paths.places_by_namespace[namespace]
             if resolved_policy.upstream_policy is None
             else frozenset(),

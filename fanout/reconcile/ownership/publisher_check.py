@@ -16,8 +16,7 @@ from fanout.plan.observation.repository_state import EMPTY_PATH, RepositoryState
 from fanout.plan.plan_wording import format_maintainers
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.ports import GitStore, ObjectReader
-from fanout.reconcile.adoption.clone_origin import find_upstream_lock
-from fanout.reconcile.observation.upstream_packages import get_upstream_path
+from fanout.reconcile.observation.upstream_packages import find_upstream_lock, get_upstream_path
 from fanout.reconcile.ownership.path_ownership import trailer_owner
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, repository_key
 from fanout.selection.variant_spec import VariantSpec

@@ -19,7 +19,7 @@ from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_text import PackageChange
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
-from fanout.reconcile.observation.mirror_access import OpenReader, open_one_at_a_time
+from fanout.reconcile.observation.repository_access import OpenReader, open_one_at_a_time
 from fanout.values import Value
 
 _MAX_PACKAGES: Final = 100  # of a request, whose changes are read

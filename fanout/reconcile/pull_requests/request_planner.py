@@ -33,9 +33,9 @@ from fanout.plan.pull_requests.request_text import RequestContent, RequestText, 
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
+from fanout.reconcile.commit_templates import render_texts
 from fanout.reconcile.pass_scope import PassScope
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
-from fanout.reconcile.rendering.commit_templates import render_texts
 from fanout.reconcile.selection.policy_resolution import repository_key
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import Value, replace

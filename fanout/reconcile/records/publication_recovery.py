@@ -19,14 +19,14 @@ from fanout.plan.observation.repository_state import EMPTY_PATH, PristineRenderi
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine, VariantLine
 from fanout.ports import ObjectReader
-from fanout.reconcile.adoption.clone_origin import find_upstream_lock
-from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.rollback.publication_history import (
+from fanout.reconcile.history.publication_history import (
     MAX_BRANCH_COMMITS,
     HistoryReader,
     PublicationHistory,
     walk_branch,
 )
+from fanout.reconcile.observation.repository_access import OpenReader
+from fanout.reconcile.observation.upstream_packages import find_upstream_lock
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
@@ -42,23 +42,6 @@ def is_unrecorded_publication(variant: ObservedVariant) -> bool:
         and variant.path_state.tree is not None
         and path in repository_state.published_renderings
         and path in repository_state.publication_numbers
-    )
-
-
-def recover_publication(
-    variant: ObservedVariant, histories: HistoryReader, now: datetime
-) -> ObservedVariant:
-    """Return the variant with the publication that its newest tag shows.
-
-    Its clocks start now, because no record has its time.
-    """
-    # Not from the present draft, which may be of a later revision. The tag leads to the
-    # merge, and that to the draft that was published.
-    published = histories.open(variant).find_newest(now)
-    if published is None:
-        return variant
-    return replace(
-        variant, published=published, status_line=replace(variant.status_line, published=published)
     )
 
 

@@ -2,13 +2,14 @@
 
 What counts is what the records repository holds. The uid of an object is in its record, so a crash
 between the push and the status of the object repeats nothing. An object that is deleted before it
-is taken in is no record; one that is deleted afterwards changes nothing.
+is taken in is no record; one that is deleted afterwards changes nothing, so those that have been on
+record for the retention are deleted.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from fanout.api.approver_names import format_user
@@ -28,7 +29,7 @@ from fanout.plan.records.policy_records import (
 from fanout.plan.records.record_listing import RecordObject, RecordState
 from fanout.ports import PendingRecords, RecordStore
 from fanout.reconcile.pass_scope import PassSubject
-from fanout.reconcile.records.rewound_records import build_reset_error
+from fanout.reconcile.records.lost_records import build_reset_error
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, replace
 
@@ -218,3 +219,42 @@ def _find_refusal(item: RecordObject, admitted_since: datetime | None) -> Fanout
 def _build_state(error: FanoutError, at: datetime) -> RecordState:
     message = f"{error.problem}; {error.remedy}" if error.remedy else error.problem
     return RecordState(at=at, reason=error.reason, message=message)
+
+
+# Those on record may be many, and nothing waits for their deletion.
+_INTERVAL = timedelta(minutes=10)
+MAX_DELETIONS = 500  # the rest follows in the next round
+
+
+class DeletionResult(Value):
+    """Result of deleting objects that have been on record for their retention."""
+
+    problems: tuple[str, ...] = ()  # sentences for the log, sorted
+    has_more: bool = False  # there are more than one call deletes
+
+
+@dataclass(slots=True)
+class RecordRetention:
+    """Deletes the objects of a cluster that have been on record for the retention."""
+
+    pending: PendingRecords
+    retention: timedelta | None  # None: they stay
+    _next_deletion: datetime = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def delete_expired(self, now: datetime) -> DeletionResult:
+        """Delete the expired objects, every ten minutes, at most MAX_DELETIONS in a call.
+
+        Raises Denied and Unavailable if they cannot be listed.
+        """
+        if self.retention is None or now < self._next_deletion:
+            return DeletionResult()
+        expired = [
+            item
+            for item in self.pending.read_recorded()
+            if item.state.at is not None and item.state.at + self.retention <= now
+        ]
+        errors = self.pending.delete(expired[:MAX_DELETIONS])
+        has_more = len(expired) > MAX_DELETIONS and not errors
+        self._next_deletion = now if has_more else now + _INTERVAL
+        problems = (f"{it} could not be deleted: {errors[it]!s}" for it in errors)
+        return DeletionResult(tuple(sorted(problems)), has_more)

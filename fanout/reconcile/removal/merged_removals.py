@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.values import replace
 
 

@@ -46,7 +46,7 @@ from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.plan.records.policy_status import PreviousLocationLine, RecordedStatus, VariantLine
 from fanout.ports import GitStore
 from fanout.reconcile.ownership.path_ownership import may_remove, trailer_owner
-from fanout.reconcile.policy_inputs import PolicyInputs
+from fanout.reconcile.policy_phases import PolicyInputs
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.cluster_objects import group_of
 from fanout.selection.path_collisions import PackagePlace

@@ -145,6 +145,29 @@ class ResolvedPolicy(Value, kw_only=True):
         """Return the key of the records; hand-written variants of a namespace share one."""
         return RecordsKey(self.namespace, self.name if self.upstream_policy is not None else "")
 
+    def find_unchanged(
+        self, targets: Sequence[VariantTarget], repository_by_name: Mapping[str, Repository]
+    ) -> dict[str, VariantSpec | TargetFailure]:
+        """Return the variants of targets whose templates would read unchanged values, by target.
+
+        A failure may be due to lack of time or memory and is evaluated again.
+        """
+        spec_by_target = {spec.target: spec for spec in self.variants if not spec.offline_error}
+        unchanged: dict[str, VariantSpec | TargetFailure] = {}
+        for target in targets:
+            spec, previous = spec_by_target.get(target.key), self.targets.get(target.key)
+            # By identity: an unchanged object is the same object in each pass, and a comparison by
+            # value of every target would cost as much as its expressions.
+            if (
+                spec is not None
+                and previous is not None
+                and previous.object is target.object
+                and previous.entry == target.entry
+                and repository_by_name.get(spec.repository) is self.repositories[spec.name]
+            ):
+                unchanged[target.key] = spec
+        return unchanged
+
 
 def resolve_policies(
     declared: DeclaredObjects,
@@ -247,7 +270,7 @@ def _resolve_policy(
     inventory = TargetInventory(repository_by_name, declared.objects, previous_targets)
     targets, failures = select_targets(policy, inventory)
     # With thousands of targets a pass is mostly their expressions, and few targets change.
-    unchanged = _reuse_unchanged(previous, targets, repository_by_name)
+    unchanged = previous.find_unchanged(targets, repository_by_name) if previous else {}
     changed_targets = [target for target in targets if target.key not in unchanged]
     # Two rounds of expressions: all other fields may read the repository, so the repository's
     # own expression is evaluated first and cannot see it.
@@ -306,34 +329,6 @@ def _resolve_policy(
         error=error,
         targets=target_by_key,
     )
-
-
-def _reuse_unchanged(
-    previous: ResolvedPolicy | None,
-    targets: Sequence[VariantTarget],
-    repository_by_name: Mapping[str, Repository],
-) -> dict[str, VariantSpec | TargetFailure]:
-    """Return the variants of targets whose templates would read unchanged values.
-
-    A failure may be due to lack of time or memory and is evaluated again.
-    """
-    if previous is None:
-        return {}
-    spec_by_target = {spec.target: spec for spec in previous.variants if not spec.offline_error}
-    reused: dict[str, VariantSpec | TargetFailure] = {}
-    for target in targets:
-        spec, previous_target = spec_by_target.get(target.key), previous.targets.get(target.key)
-        if spec is None or previous_target is None:
-            continue
-        # By identity: an unchanged object is the same object in each pass, and a comparison by
-        # value of every target would cost as much as its expressions.
-        if (
-            previous_target.object is target.object
-            and previous_target.entry == target.entry
-            and repository_by_name.get(spec.repository) is previous.repositories[spec.name]
-        ):
-            reused[target.key] = spec
-    return reused
 
 
 def _build_variants(
@@ -540,18 +535,3 @@ def find_promotions(
 def are_all_promotions_read(declared: DeclaredObjects, namespace: str) -> bool:
     """Return True if every PromotionPolicy of the namespace could be read."""
     return not any(declared.find_unusable_own(PromotionPolicy, namespace))
-
-
-def describe_disabled_automation(
-    resolved_policies: Sequence[ResolvedPolicy], declared: DeclaredObjects
-) -> tuple[str, ...]:
-    """Return why automation is off although a PromotionPolicy may have enabled it."""
-    namespaces = sorted({resolved_policy.namespace for resolved_policy in resolved_policies})
-    unusable_promotions = dict.fromkeys(
-        it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
-    )
-    return tuple(
-        f"automatic promotion is off while {it} cannot be read: a PromotionPolicy can restrict what"
-        " others allow; correct it"
-        for it in unusable_promotions
-    )

@@ -8,7 +8,6 @@ requests for missing answers, and are evaluated again once these are there
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.gates.gate_evaluator import evaluate_gates
@@ -50,11 +49,20 @@ class PropagationConditions:
         if not new_texts:
             return
         names_by_text, _ = self.sandbox.free_variables(new_texts, [])
-        for text, names, closure in zip(
-            new_texts, names_by_text, self.sandbox.closures(new_texts), strict=True
-        ):
+        closures = self.sandbox.closures(new_texts)
+        for text, names, closure in zip(new_texts, names_by_text, closures, strict=True):
+
+            def find_answer(
+                row: Variables, text: str = text, closure: InProcessExpression | None = closure
+            ) -> object:
+                # What is not computed is asked for together, within the budget of the policy.
+                value = ASK if closure is None else closure(row)
+                if value is not ASK:
+                    return value
+                return self._answers.get((text, self._row_key(text, row)), self._default_answer)
+
             self._variables_by_text[text] = tuple(sorted(names))
-            self._callable_by_text[text] = partial(self._find_answer, text, closure)
+            self._callable_by_text[text] = find_answer
 
     def begin_pass(self) -> None:
         """Begin a pass: drop answers over a limit, and all if there are too many."""
@@ -95,8 +103,35 @@ class PropagationConditions:
                 raise InputPending(decision.unanswered)
             return decision
 
+        def obtain(requests: Sequence[ExpressionRequest]) -> None:
+            # In the sandbox, one batch per condition. Each request is evaluated with the guessed
+            # numbers of its stage and with the certain ones, which the first request has. So one
+            # round answers all variants before the next released one, however many.
+            rows_by_text: dict[str, dict[str, Variables]] = {}
+            certain_counts: dict[tuple[str, str], object] = {}
+            for request in requests:
+                row, stage = (
+                    request.variables,
+                    request.variables.get("variant", {}).get("stage", ""),
+                )
+                stage_counts = certain_counts.setdefault((request.text, stage), row.get("stage"))
+                for variables in (row, {**row, "stage": stage_counts}):
+                    rows_by_text.setdefault(request.text, {})[
+                        self._row_key(request.text, variables)
+                    ] = variables
+            for text, row_by_key in rows_by_text.items():
+                rows = list(row_by_key.values())
+                [answers] = self.sandbox.evaluate([text], rows, self._budget)
+                for part, answer in zip(row_by_key, answers, strict=True):
+                    self._answers[text, part] = answer
+                    if (
+                        isinstance(answer, ExpressionFailure)
+                        and answer.reason == Reason.LIMIT_EXCEEDED
+                    ):
+                        self._over_limit.add((text, part))
+
         try:
-            [decision] = complete([evaluate], self._evaluate_requests, MAX_ROUNDS)
+            [decision] = complete([evaluate], obtain, MAX_ROUNDS)
         except InputPending:
             self._default_answer = _TOO_MANY_ROUNDS
             try:
@@ -106,41 +141,8 @@ class PropagationConditions:
                 self._default_answer = UNKNOWN
         return decision
 
-    def _find_answer(
-        self, text: str, closure: InProcessExpression | None, row: Variables
-    ) -> object:
-        # What is not computed is asked for together, within the budget of the policy.
-        value = ASK if closure is None else closure(row)
-        if value is not ASK:
-            return value
-        return self._answers.get((text, self._row_key(text, row)), self._default_answer)
-
     def _row_key(self, text: str, row: Variables) -> str:
         """Return the canonical text of the values that the condition reads from a row."""
         return canonical_text(
             {name: row[name] for name in self._variables_by_text[text] if name in row}
         )
-
-    def _evaluate_requests(self, requests: Sequence[ExpressionRequest]) -> None:
-        """Evaluate the requests in the sandbox, one batch per condition.
-
-        Each is evaluated with the guessed numbers of its stage and with the certain ones, which
-        the first request has. So one round answers all variants before the next released one,
-        however many.
-        """
-        rows_by_text: dict[str, dict[str, Variables]] = {}
-        certain_counts: dict[tuple[str, str], object] = {}
-        for request in requests:
-            row, stage = request.variables, request.variables.get("variant", {}).get("stage", "")
-            stage_counts = certain_counts.setdefault((request.text, stage), row.get("stage"))
-            for variables in (row, {**row, "stage": stage_counts}):
-                rows_by_text.setdefault(request.text, {})[
-                    self._row_key(request.text, variables)
-                ] = variables
-        for text, row_by_key in rows_by_text.items():
-            rows = list(row_by_key.values())
-            [answers] = self.sandbox.evaluate([text], rows, self._budget)
-            for part, answer in zip(row_by_key, answers, strict=True):
-                self._answers[text, part] = answer
-                if isinstance(answer, ExpressionFailure) and answer.reason == Reason.LIMIT_EXCEEDED:
-                    self._over_limit.add((text, part))

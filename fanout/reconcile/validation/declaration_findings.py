@@ -1,4 +1,4 @@
-"""Findings of `fanout validate` about targets, selectors and function configuration.
+"""Findings of `fanout validate` about targets, selectors and references.
 
 Variants of every policy are resolved as in a pass, without Git, to report what a pass
 would refuse or hold. An error makes a target fail in every sweep; a warning may be
@@ -10,18 +10,19 @@ it only once the variant is that far.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from fanout.api.field_errors import Severity, suggest_name
+from fanout.api.git_repository import Repository
 from fanout.api.object_meta import GROUP
+from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.reasons import Reason
 from fanout.api.results import NO_AGGREGATES
 from fanout.api.text_fields import format_value, pluralize
-from fanout.api.upstream_policy import FunctionTemplate, UpstreamPolicy, VariantTemplate
+from fanout.api.upstream_policy import UpstreamPolicy, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
-from fanout.declared.declared_objects import DeclaredObjects, Finding
-from fanout.errors import InvalidInput
+from fanout.declared.declared_objects import DeclaredObjects, Finding, group_findings, own_kind
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.stage_rules import build_calendars
 from fanout.ports import Sandbox
@@ -29,13 +30,17 @@ from fanout.reconcile.ownership.path_claims import PathClaims
 from fanout.reconcile.pass_results import PassProblem
 from fanout.reconcile.problem_aggregation import ProblemGroup, group_problems
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
-from fanout.reconcile.selection.selector_warnings import find_missing_sources
+from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.label_selector import matches
 from fanout.selection.path_collisions import PathOwner
+from fanout.selection.target_selection import (
+    TargetInventory,
+    find_unmatched,
+    select_targets,
+    usable_repositories,
+)
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
 from fanout.values import as_data, replace
-from fanout.variants.function_registry import find_function, find_script_function
-from fanout.variants.functions.function_config import UnknownField
 
 _CONDITION = "propagateWhen"
 
@@ -163,8 +168,22 @@ def find_target_findings(
                 Finding(where, _format_group(group, resolved_policy, locate), "", severity)
                 for group in group_problems(problems)
             ]
-        if policy is not None and not any(declared.find_unusable_targets(policy)):
-            findings += _find_unmatched_groups(resolved_policy, policy, declared)
+        if policy is None or any(declared.find_unusable_targets(policy)):
+            continue
+        # Rollout groups that select no variant of their stage.
+        for index, stage in enumerate(policy.spec.stages):
+            variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
+            groups = stage.rollout.groups if stage.rollout and variants else ()
+            labels = [
+                {**resolved_policy.labels_by_target[it.target], **it.labels}
+                for it in (variants if groups else ())
+            ]
+            for number, group in enumerate(groups):
+                if not any(matches(group, it) for it in labels):
+                    where = declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]")
+                    none = f"none of {pluralize(len(variants), 'variant')} of stage {stage.name}"
+                    remedy = "compare them with the labels of the targets"
+                    findings.append(Finding(where, f"{none} has these labels", remedy, "warning"))
     return tuple(
         it for it in findings if (it.where.object, it.where.field) not in fields_with_errors
     )
@@ -205,12 +224,33 @@ def _find_target_problems(
         place = f"{declared.where(declaration, failure.field)}: "
         problem = failure.problem.removeprefix(place)
         yield _TargetProblem(failure.target, failure.reason, problem, failure.field)
-    loses_all = resolved_policy.upstream_policy is not None and all(
+    policy = resolved_policy.upstream_policy
+    loses_all = policy is not None and all(
         (it.namespace, it.name) in collisions for it in resolved_policy.variants
     )
+    stages = [stage.name for stage in policy.spec.stages] if policy is not None else []
     for spec in resolved_policy.variants:
-        yield from _find_stage_problems(resolved_policy, spec, declared)
-        path, template = _find_template(resolved_policy, spec.target)
+        path = "spec"
+        template: VariantTemplate | None = None
+        if policy is not None:
+            entry = resolved_policy.targets[spec.target].entry
+            path, template = f"spec.targets[{entry}].template", policy.spec.targets[entry].template
+        if stages and spec.stage not in stages:
+            # An unknown stage is an error; no stage may be intended.
+            severity: Severity = "error" if spec.stage else "warning"
+            problem = "it is in no stage, so its variant is held"
+            if spec.stage:
+                remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
+                problem = f"the policy has no stage {spec.stage}; {remedy}"
+            field = f"{path}.stage{'Expr' if template and template.stage_expr else ''}"
+            yield _TargetProblem(
+                spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity
+            )
+        if policy is not None and spec.offline_error:
+            field = f"{path.removesuffix('.template')}.offlineWhen"
+            place = f"{declared.where(policy, field)}: "
+            problem = spec.offline_error.removeprefix(place)
+            yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
         # A source may be of any kind.
         missing = find_missing_sources(spec, declared.objects) if not declared.unread else ()
         for index, problem in missing:
@@ -228,101 +268,10 @@ def _find_target_problems(
             field = f"{path}.downstream.package{suffix}"
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
-            severity: Severity = "error" if loses_all else "warning"
+            severity = "error" if loses_all else "warning"
             yield _TargetProblem(
                 spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
             )
-
-
-def _find_stage_problems(
-    resolved_policy: ResolvedPolicy, spec: VariantSpec, declared: DeclaredObjects
-) -> Iterator[_TargetProblem]:
-    policy = resolved_policy.upstream_policy
-    if policy is None:
-        return
-    stages = [stage.name for stage in policy.spec.stages]
-    if stages and spec.stage not in stages:
-        path, template = _find_template(resolved_policy, spec.target)
-        # An unknown stage is an error; no stage may be intended.
-        severity: Severity = "error" if spec.stage else "warning"
-        problem = "it is in no stage, so its variant is held"
-        if spec.stage:
-            remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
-            problem = f"the policy has no stage {spec.stage}; {remedy}"
-        field = f"{path}.stage{'Expr' if template and template.stage_expr else ''}"
-        yield _TargetProblem(spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity)
-    if spec.offline_error:
-        field = f"spec.targets[{resolved_policy.targets[spec.target].entry}].offlineWhen"
-        place = f"{declared.where(policy, field)}: "
-        problem = spec.offline_error.removeprefix(place)
-        yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
-
-
-def _find_template(resolved_policy: ResolvedPolicy, key: str) -> tuple[str, VariantTemplate | None]:
-    """Return the field path that defines a target's variant, and its template."""
-    if resolved_policy.upstream_policy is None:
-        return "spec", None
-    entry = resolved_policy.targets[key].entry
-    template = resolved_policy.upstream_policy.spec.targets[entry].template
-    return f"spec.targets[{entry}].template", template
-
-
-def _find_unmatched_groups(
-    resolved_policy: ResolvedPolicy, policy: UpstreamPolicy, declared: DeclaredObjects
-) -> Iterator[Finding]:
-    """Yield a warning for each rollout group that selects no variant of its stage."""
-    for index, stage in enumerate(policy.spec.stages):
-        variants = [spec for spec in resolved_policy.variants if spec.stage == stage.name]
-        groups = stage.rollout.groups if stage.rollout and variants else ()
-        labels = [
-            {**resolved_policy.labels_by_target[it.target], **it.labels}
-            for it in (variants if groups else ())
-        ]
-        for number, group in enumerate(groups):
-            if not any(matches(group, it) for it in labels):
-                where = declared.where(policy, f"spec.stages[{index}].rollout.groups[{number}]")
-                none = f"none of {pluralize(len(variants), 'variant')} of stage {stage.name}"
-                remedy = "compare them with the labels of the targets"
-                yield Finding(where, f"{none} has these labels", remedy, "warning")
-
-
-def find_function_findings(declared: DeclaredObjects) -> tuple[Finding, ...]:
-    """Return a finding for every configuration that its function would refuse.
-
-    Values of expressions are not available; of such a configuration only the keys are
-    validated.
-    """
-    policy_pipelines = [
-        (policy, f"spec.targets[{index}].template.pipeline", entry.template.pipeline)
-        for policy in declared.policies
-        for index, entry in enumerate(policy.spec.targets)
-    ]
-    variant_pipelines = [
-        (variant, "spec.pipeline", variant.spec.pipeline) for variant in declared.variants
-    ]
-    functions = (
-        (declaration, f"{field}.{section}[{index}].configMap", function)
-        for declaration, field, pipeline in (*policy_pipelines, *variant_pipelines)
-        for section in ("mutators", "validators")
-        for index, function in enumerate(getattr(pipeline, section))
-    )
-    findings: list[Finding] = []
-    for declaration, field, function in functions:
-        implementation = find_function(function.image) or find_script_function(function.image)
-        if implementation is None or function.config_path:
-            continue
-        exprs = function.config_map_exprs if isinstance(function, FunctionTemplate) else ()
-        data: dict[str, str] = {**function.config_map}
-        data |= {pair.key: pair.value or "x" for pair in exprs if pair.key}
-        try:
-            implementation.configure({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
-        except InvalidInput as error:
-            if not exprs or isinstance(error, UnknownField):
-                # `configMap` has the keys of the ConfigMap's data.
-                problem = error.problem.removeprefix("data.").replace(" data.", " ", 1)
-                sentence = f"{implementation.name}: {problem}"
-                findings.append(Finding(declared.where(declaration, field), sentence, error.remedy))
-    return tuple(findings)
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
@@ -337,3 +286,145 @@ def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Fi
             problem = f"nothing is ever published: {state.message}"
             remedy = "shorten the deny windows, or add an allow window outside them"
             yield Finding(where, problem, remedy, "warning")
+
+
+def find_unmatched_selectors(
+    declared: DeclaredObjects, policies: Iterable[UpstreamPolicy]
+) -> Iterator[Finding]:
+    """Yield a warning for every objectSelector of these policies that matches no object.
+
+    Selectors are left out that may match what cannot be read or used.
+    """
+    for policy in policies:
+        for index, total in find_unmatched(policy, declared.objects):
+            selector = policy.spec.targets[index].object_selector
+            assert selector is not None, "only an objectSelector can match no object"
+            group = group_of(selector.api_version)
+            if any(declared.find_unusable((group, selector.kind), policy.metadata.namespace)):
+                continue
+            kind = f"{selector.kind}.{group}" if group else selector.kind
+            if total:
+                problem = f"0 of {total} {selector.kind} objects match, so no variant is created"
+                remedy = "compare its labels and name with those of the objects"
+            else:
+                problem = (
+                    f"there is no {kind} in namespace {policy.metadata.namespace} and none without"
+                    " a namespace"
+                )
+                remedy = "correct kind and group, or pass the files of the objects to -f"
+            where = declared.where(policy, f"spec.targets[{index}].objectSelector")
+            yield Finding(where, problem, remedy, "warning")
+
+
+def find_declaration_warnings(
+    resolved_policies: Sequence[ResolvedPolicy], declared: DeclaredObjects
+) -> Iterator[str]:
+    """Yield the warnings of a pass: disabled automation, and selectors without a match."""
+    namespaces = sorted({it.namespace for it in resolved_policies})
+    for unusable in dict.fromkeys(
+        it for name in namespaces for it in declared.find_unusable_own(PromotionPolicy, name)
+    ):
+        yield (
+            f"automatic promotion is off while {unusable} cannot be read: a PromotionPolicy can"
+            " restrict what others allow; correct it"
+        )
+    policies = [
+        it.upstream_policy
+        for it in resolved_policies
+        if it.upstream_policy is not None and it.is_complete and not it.is_being_deleted
+    ]
+    yield from (line for _, line in group_findings(find_unmatched_selectors(declared, policies)))
+
+
+def find_unmatched_dependencies(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a warning for every `dependsOn` on a target that its policy does not have.
+
+    Policies are left out that may have targets in what cannot be read or used.
+    """
+    dependent_variants = [
+        it
+        for it in declared.variants
+        if any(dependency.target for dependency in it.spec.depends_on)
+    ]
+    if not dependent_variants:
+        return
+    referenced_policies = {
+        (it.metadata.namespace, dependency.policy)
+        for it in dependent_variants
+        for dependency in it.spec.depends_on
+    }
+    targets_by_policy: dict[tuple[str, str], dict[str, None]] = {}
+    for policy in declared.policies:
+        namespace, name = policy.metadata.namespace, policy.metadata.name
+        is_referenced = (namespace, name) in referenced_policies
+        if is_referenced and not any(declared.find_unusable_targets(policy)):
+            repository_by_name = usable_repositories(namespace, declared.repositories)
+            inventory = TargetInventory(repository_by_name, declared.objects)
+            present, _ = select_targets(policy, inventory)
+            targets_by_policy[namespace, name] = dict.fromkeys(target.key for target in present)
+    for variant in dependent_variants:
+        for index, dependency in enumerate(variant.spec.depends_on):
+            targets = targets_by_policy.get((variant.metadata.namespace, dependency.policy or ""))
+            if targets is None or dependency.target is None or dependency.target in targets:
+                continue  # cross-reference validation reports a missing policy
+            where = declared.where(variant, f"spec.dependsOn[{index}].target")
+            problem = (
+                f"UpstreamPolicy {dependency.policy or ''} has no target {dependency.target}, so"
+                " the variant waits"
+            )
+            remedy = suggest_name(
+                dependency.target, [*targets], "correct it, or add the target later"
+            )
+            yield Finding(where, problem, remedy, "warning")
+
+
+def find_missing_sources(
+    spec: VariantSpec, objects: ClusterObjectIndex
+) -> Iterator[tuple[int, str]]:
+    """Yield injectors of a variant without a source: index and problem.
+
+    An injection point takes the first existing object among the injectors of its kind, so a
+    kind is missing only if none of its injectors has an object. The kind of injectors
+    without one is defined by the package, so they are missing only if no object of any kind
+    has one of their names.
+    """
+    if spec.injectors and not any(it.kind for it in spec.injectors):
+        names = list(dict.fromkeys(it.name for it in spec.injectors))
+        if not any(objects.has_name(spec.namespace, name) for name in names):
+            fitting = f"object {' or '.join(names)} of any kind"
+            yield 0, f"there is no {fitting} in namespace {spec.namespace}"
+    for kind in dict.fromkeys(it.kind for it in spec.injectors if it.kind):
+        fitting_injectors = [
+            (position, it) for position, it in enumerate(spec.injectors) if it.kind in (None, kind)
+        ]
+        if not any(
+            objects.get(group, kind, spec.namespace, it.name)
+            for _, it in fitting_injectors
+            for group in (objects.groups(kind) if it.group is None else (it.group,))
+        ):
+            index = next(position for position, it in fitting_injectors if it.kind == kind)
+            names = list(dict.fromkeys(it.name for _, it in fitting_injectors))
+            fitting = f"{kind} {' or '.join(names)}"
+            yield index, f"there is no {fitting} in namespace {spec.namespace}"
+
+
+def find_unmatched_repositories(declared: DeclaredObjects) -> Iterator[Finding]:
+    """Yield a warning for every repositorySelector that matches no repository.
+
+    Policies are left out that may use a Repository that cannot be read or used.
+    """
+    for policy in declared.policies:
+        if any(declared.find_unusable(own_kind(Repository), policy.metadata.namespace)):
+            continue
+        usable = usable_repositories(policy.metadata.namespace, declared.repositories)
+        for index, entry in enumerate(policy.spec.targets):
+            selector = entry.repository_selector
+            if selector is None or any(
+                matches(selector, it.metadata.labels) for it in usable.values()
+            ):
+                continue
+            where = declared.where(policy, f"spec.targets[{index}].repositorySelector")
+            problem = f"0 of {len(usable)} Repository objects match, so no variant is created"
+            yield Finding(
+                where, problem, "compare its labels with those of the repositories", "warning"
+            )

@@ -10,7 +10,6 @@ from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.reconcile.finalizer_removal import find_completed_deletions
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
 from fanout.reconcile.removal.orphaned_variants import OrphanLocations
 from fanout.values import replace
@@ -64,5 +63,5 @@ RESULTS = [
     ids=[row[0] for row in RESULTS],
 )
 def test_a_deletion_is_complete_when(item, planned, is_complete):
-    completed = find_completed_deletions(PassPlan(now=NOW, policies=(item,), plans=(planned,)))
-    assert bool(completed) == is_complete
+    pass_plan = PassPlan(now=NOW, policies=(item,), plans=(planned,))
+    assert bool(pass_plan.completed_deletions) == is_complete

@@ -10,6 +10,7 @@ from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.changes.publication_messages import PublicationGroup, group_publications
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, find_promotions
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.error_isolation import BARRIER
 from fanout.values import Value
@@ -26,17 +27,21 @@ class CommitMessages(Value):
 
 def build_commit_messages(
     plans: Sequence[PolicyPlan],
-    promotions: Mapping[tuple[str, str], Sequence[PromotionPolicy]],
-    sandbox: Sandbox,
+    policies: Sequence[ResolvedPolicy],
     declared: DeclaredObjects,
+    sandbox: Sandbox,
     budgets: BudgetStore,
 ) -> CommitMessages:
     """Build the message of each publication whose PromotionPolicies give a template.
 
-    `promotions`: PromotionPolicies by namespace and name of the policy. A failing template
-    yields a warning, and the publication gets the default message: its wording is no reason
-    to hold a promotion.
+    `policies`: those of the plans are among them. A failing template yields a warning, and the
+    publication gets the default message: its wording is no reason to hold a promotion.
     """
+    policy_by_subject = {it.subject: it for it in policies}
+    promotions = {
+        subject: find_promotions(policy_by_subject[subject], declared.promotions)
+        for subject in {(plan.namespace, plan.name) for plan in plans}
+    }
     groups: dict[str, tuple[PromotionPolicy, dict[PublicationGroup, Mapping[str, Any]]]] = {}
     for key, variants in group_publications(plans).items():
         policy_promotions = promotions.get((key.namespace, key.policy), ())

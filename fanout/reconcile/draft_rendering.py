@@ -5,25 +5,28 @@ from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
+from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Bug, FanoutError, InvalidInput
 from fanout.gates.rollback_pins import Pin
 from fanout.pending_inputs import InputPending, complete
-from fanout.plan.changes.next_drafts import DueDrafts
+from fanout.plan.changes.next_drafts import DraftLimit, DueDrafts, find_due_drafts
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.selected_variant import SelectedVariant
-from fanout.reconcile.adoption.clone_origin import add_adoption_obstacle
 from fanout.reconcile.edits.downstream_merge import DraftMerger
 from fanout.reconcile.function_result_cache import FunctionResultCache
-from fanout.reconcile.observation.repository_access import build_remote
-from fanout.reconcile.observation.upstream_packages import UpstreamPackages, get_upstream_tag
-from fanout.reconcile.policy_phases import ObservedPolicy
-from fanout.reconcile.rollback.rollback_selection import RollbackSelector
-from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.reconcile.history.rollback_selection import RollbackSelector
+from fanout.reconcile.memo.policy_memo import PolicyMemo
+from fanout.reconcile.observation.upstream_packages import (
+    UpstreamPackages,
+    add_adoption_obstacle,
+    get_upstream_tag,
+)
+from fanout.reconcile.policy_phases import ObservedPolicy, RenderedPolicy, SelectedPolicy
+from fanout.reconcile.world import World
 from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
-from fanout.telemetry.metrics import Counters, ProgressReporter
 from fanout.values import Value, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant
@@ -37,14 +40,13 @@ BATCH_SIZE = 100  # renderings whose pending inputs are fulfilled together
 class DraftRenderer(Value, kw_only=True):
     """Assigns candidates to variants and renders those whose draft is missing or outdated."""
 
+    world: World
+    declared: DeclaredObjects
+    policy_memo: PolicyMemo
     packages: UpstreamPackages
-    objects: ClusterObjectIndex
-    counters: Counters
-    progress: ProgressReporter
     merger: DraftMerger
     function_results: FunctionResultCache
     rollback_selector: RollbackSelector
-    scopes: Mapping[tuple[str, str], bool]  # of kinds, by declared definitions
 
     def choose_candidates(
         self,
@@ -59,7 +61,7 @@ class DraftRenderer(Value, kw_only=True):
         `candidates`: revision by stage; `leads`: revision by variant that goes before its stage;
         `pins`: pin by variant. An invalid package fails its variants.
         """
-        with self.counters.times.phase("choosing"):
+        with self.world.counters.times.phase("choosing"):
             rollbacks = self.rollback_selector.choose_publications(variants, pins)
             revision_by_variant = {
                 variant.spec.name: leads.get(
@@ -72,8 +74,8 @@ class DraftRenderer(Value, kw_only=True):
                 revision: self._prepare_package(observed, revision)
                 for revision in sorted(set(revision_by_variant.values()) - {""})
             }
-            variant_memo = observed.variant_memo
-            changed_names = self.objects.find_changed_names(variant_memo.objects_stamp)
+            variant_memo = self.policy_memo.variant_memo(observed.resolved_policy.key)
+            changed_names = self.declared.objects.find_changed_names(variant_memo.objects_stamp)
             return tuple(
                 rollbacks.get(variant.spec.name)
                 or self._choose_candidate(
@@ -90,11 +92,22 @@ class DraftRenderer(Value, kw_only=True):
         """Return why the tag of an allowed revision cannot be used, or None."""
         if unfetched := _find_unfetched(observed, revision):
             return unfetched
-        resolved_policy, commit = observed.resolved_policy, observed.revisions[revision]
-        package = resolved_policy.upstream_spec.package
         return self.packages.find_tag_problem(
-            resolved_policy.declared_upstream, package, revision, commit
+            observed.resolved_policy, revision, observed.revisions[revision]
         )
+
+    def render_drafts(self, selected: SelectedPolicy, limit: DraftLimit | None) -> RenderedPolicy:
+        """Render the drafts that are missing or outdated, as many as a policy may write."""
+        variant_memo = self.policy_memo.variant_memo(selected.observed.resolved_policy.key)
+        by_name = variant_memo.find_idle(selected.variants)
+        variants = [it for it in selected.variants if it.spec.name not in by_name]
+        due = find_due_drafts(variants, selected.suspended, limit)
+        busy = due.written | due.postponed | selected.suspended
+        for variant in self.render_due(variants, due, selected.observed.inputs.budget):
+            by_name[variant.spec.name] = variant
+            if variant.spec.name not in busy:
+                variant_memo.store_idle(variant)
+        return RenderedPolicy(selected, tuple([by_name[it.spec.name] for it in selected.variants]))
 
     def render_due(
         self, variants: Sequence[SelectedVariant], due: DueDrafts, budget: EvaluationBudget | None
@@ -104,8 +117,8 @@ class DraftRenderer(Value, kw_only=True):
         A failure is the outcome of its variant. `budget`: what scripts and programs may cost.
         """
         obtain = partial(self.function_results.obtain, budget=budget)
-        timing = self.counters.times.phase("rendering")
-        with timing, self.progress.task("rendering", len(due.written)) as advance:
+        timing = self.world.counters.times.phase("rendering")
+        with timing, self.world.progress.task("rendering", len(due.written)) as advance:
 
             def render(variant: SelectedVariant) -> RenderedVariant:
                 rendered = self._render(variant)
@@ -117,7 +130,7 @@ class DraftRenderer(Value, kw_only=True):
                 # Function results and schemas that a batch needs are requested together.
                 batch = variants[start : start + BATCH_SIZE]
                 due_variants = [it for it in batch if it.spec.name in due.written]
-                self.counters.add("renders", sum(not it.is_rollback for it in due_variants))
+                self.world.counters.add("renders", sum(not it.is_rollback for it in due_variants))
                 rendered = iter(complete([partial(render, it) for it in due_variants], obtain))
                 rendered_variants += [
                     next(rendered)
@@ -132,6 +145,29 @@ class DraftRenderer(Value, kw_only=True):
                 self.function_results.drop_if_large()
             return tuple(rendered_variants)
 
+    def _render(self, variant: SelectedVariant) -> RenderedVariant:
+        """Return the variant with its content, or its failure. Raises InputPending."""
+        try:
+            with _RENDERING_BARRIER:
+                if variant.is_rollback:
+                    return self.rollback_selector.load_content(variant)
+                assert variant.package is not None, "a variant with inputs has a package"
+                assert variant.inputs is not None, "a draft is wanted for variants with inputs only"
+                results = self.function_results.results
+                content = render_variant(variant.package, variant.spec, variant.inputs, results)
+                rendered = RenderedVariant(variant, content)
+                if not variant.observed.needs_merge:
+                    return rendered
+                with self.world.counters.times.phase("merging"):
+                    return self.merger.merge_edits(rendered)
+        except FanoutError as error:
+            if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
+                # Adopting needs the state that people cloned, which only the merge reads: this
+                # obstacle amends what was observed.
+                observed = add_adoption_obstacle(variant.observed, error)
+                return RenderedVariant(replace(variant, observed=observed))
+            return RenderedVariant(variant, rendering_failure=error)
+
     def _prepare_package(
         self, observed: ObservedPolicy, revision: str
     ) -> PreparedPackage | FanoutError | Hold:
@@ -140,7 +176,8 @@ class DraftRenderer(Value, kw_only=True):
         upstream = resolved_policy.declared_upstream
         # The pin of a decision stays when upstream withdraws its revision.
         if revision not in observed.revisions:
-            tag, listing = _find_tag(observed, revision)
+            tag = get_upstream_tag(resolved_policy, revision)
+            listing = observed.inputs.upstream_listing
             sentence = (
                 f"a decision names {revision}, but tag {tag} is missing from"
                 f" {upstream.metadata.name}; restore the tag, promote another revision, or withdraw"
@@ -158,12 +195,9 @@ class DraftRenderer(Value, kw_only=True):
             return unfetched
         try:
             with BARRIER:
+                commit = observed.revisions[revision]
                 return self.packages.get_package(
-                    upstream,
-                    resolved_policy.upstream_spec.package,
-                    revision,
-                    observed.revisions[revision],
-                    self.scopes,
+                    resolved_policy, revision, commit, self.declared.scopes
                 )
         except FanoutError as error:
             return error
@@ -200,47 +234,22 @@ class DraftRenderer(Value, kw_only=True):
         previous_inputs = memoized.inputs if memoized is not None else None
         try:
             with BARRIER:
-                inputs = resolve_inputs(package, variant.spec, self.objects, previous_inputs)
+                inputs = resolve_inputs(
+                    package, variant.spec, self.declared.objects, previous_inputs
+                )
         except Bug as error:
             return SelectedVariant(variant, revision=revision, preparation_failure=error)
         if memoized is not None and inputs is memoized.inputs:
             return memoized
         return SelectedVariant(variant, revision=revision, package=package, inputs=inputs)
 
-    def _render(self, variant: SelectedVariant) -> RenderedVariant:
-        """Return the variant with its content, or its failure. Raises InputPending."""
-        try:
-            with _RENDERING_BARRIER:
-                if variant.is_rollback:
-                    return self.rollback_selector.load_content(variant)
-                assert variant.package is not None, "a variant with inputs has a package"
-                assert variant.inputs is not None, "a draft is wanted for variants with inputs only"
-                results = self.function_results.results
-                content = render_variant(variant.package, variant.spec, variant.inputs, results)
-                rendered = RenderedVariant(variant, content)
-                if not variant.observed.needs_merge:
-                    return rendered
-                with self.counters.times.phase("merging"):
-                    return self.merger.merge_edits(rendered)
-        except FanoutError as error:
-            if error.reason == Reason.ADOPTION_BASE_MISSING and not variant.is_rollback:
-                # Adopting needs the state that people cloned, which only the merge reads: this
-                # obstacle amends what was observed.
-                observed = add_adoption_obstacle(variant.observed, error)
-                return RenderedVariant(replace(variant, observed=observed))
-            return RenderedVariant(variant, rendering_failure=error)
-
-
-def _find_tag(observed: ObservedPolicy, revision: str) -> tuple[str, RefListing | FanoutError]:
-    """Return the tag of an upstream revision, and the listing that has it if it is there."""
-    tag = get_upstream_tag(observed.resolved_policy, revision)
-    upstream = observed.resolved_policy.declared_upstream
-    return tag, observed.inputs.listings[build_remote(upstream).key]
-
 
 def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | None:
     """Return why the objects of a tag cannot be had from the server, or None."""
-    tag, listing = _find_tag(observed, revision)
+    tag, listing = (
+        get_upstream_tag(observed.resolved_policy, revision),
+        observed.inputs.upstream_listing,
+    )
     unfetched = listing.unfetched if isinstance(listing, RefListing) else {}
     if (error := unfetched.get(f"refs/tags/{tag}")) is None:
         return None

@@ -28,8 +28,8 @@ from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_records import RecordsKey
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import ObjectReader
+from fanout.reconcile.history.publication_history import PublicationHistory, PublicationMemo
 from fanout.reconcile.pass_results import PolicyResult
-from fanout.reconcile.rollback.publication_history import PublicationHistory, PublicationMemo
 from fanout.reconcile.world import World
 from fanout.selection.ref_names import parse_publication_number
 from fanout.values import Value, field, replace

@@ -26,10 +26,10 @@ from fanout.plan.observation.repository_state import EMPTY_PATH, Commit, Reposit
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.records.policy_status import PublishedLine
 from fanout.ports import ObjectReader
-from fanout.reconcile.adoption.clone_origin import find_upstream_lock
-from fanout.reconcile.observation.mirror_access import OpenReader
-from fanout.reconcile.observation.publication_reader import list_statements
+from fanout.reconcile.observation.repository_access import OpenReader
+from fanout.reconcile.observation.repository_observer import list_statements
 from fanout.reconcile.observation.set_reader import read_packages
+from fanout.reconcile.observation.upstream_packages import find_upstream_lock
 from fanout.selection.ref_names import parse_publication_number, tag_ref
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value, field, replace
@@ -88,6 +88,23 @@ class PublicationMemo(Value):
                     by_key.setdefault((statement.path, statement.number), statement)
             self.statements[newest] = by_key
         return self.statements[newest].get((path, number)) if newest else None
+
+    def read_trailers(self, reader: ObjectReader, tip: str) -> Mapping[str, PackageStatement]:
+        """Return what a branch, which is merged, states of its packages, by variant."""
+        if tip not in self.trailers_by_tip:
+            commits = islice(walk_branch(reader, tip), _MAX_EDIT_COMMITS)
+            newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
+            if newest is None:
+                packages: Mapping[str, PackageStatement] = {}
+            elif not newest.base:  # the draft of one variant, by an earlier version
+                packages = newest.packages
+            else:
+                branch = newest.ref, newest.policy, newest.stage
+                packages = read_packages(
+                    reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch
+                )
+            self.trailers_by_tip[tip] = {it.variant: it for it in packages.values()}
+        return self.trailers_by_tip[tip]
 
     def find_commit(
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
@@ -311,24 +328,10 @@ class PublicationHistory(Value):
             and self._tree_at(it.head_commit) == tree
         )
         for tip in (*tips, *heads):
-            if tip not in self.memo.trailers_by_tip:
-                packages = self._read_draft(tip)
-                self.memo.trailers_by_tip[tip] = {it.variant: it for it in packages.values()}
-            trailers = self.memo.trailers_by_tip[tip].get(self.spec.name)
+            trailers = self.memo.read_trailers(self.reader, tip).get(self.spec.name)
             if trailers is not None:
                 return trailers
         return None
-
-    def _read_draft(self, tip: str) -> Mapping[str, PackageStatement]:
-        """Return what a branch, which is merged, states of its packages, by path."""
-        commits = islice(walk_branch(self.reader, tip), _MAX_EDIT_COMMITS)
-        newest = next(filter(None, (parse_message(it.message) for it in commits)), None)
-        if newest is None:
-            return {}
-        if not newest.base:  # the draft of one variant, by an earlier version
-            return newest.packages
-        branch = newest.ref, newest.policy, newest.stage
-        return read_packages(self.reader, tip, lambda it: (it.ref, it.policy, it.stage) == branch)
 
     def describe_drafted(self, tree: str, rendering: str) -> EarlierPublication | None:
         """Return what a package is that a person made of a drafted rendering; None without lock."""

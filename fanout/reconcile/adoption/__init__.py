@@ -1,1 +1,0 @@
-"""Adoption of existing packages."""

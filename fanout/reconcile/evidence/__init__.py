@@ -1,1 +1,0 @@
-"""Evidence for checks: commits named by people, and answers of machines."""

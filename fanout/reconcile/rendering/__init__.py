@@ -1,1 +1,0 @@
-"""Rendering of drafts, results of functions, and commit messages."""

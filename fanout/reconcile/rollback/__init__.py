@@ -1,1 +1,0 @@
-"""Rollback of variants to earlier publications."""
