@@ -12,20 +12,19 @@ from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.variants.function_requests import AllowedPrograms, KrmProgram
 from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS, APPLY_REPLACEMENTS_V0_1
-from fanout.variants.functions.apply_setters import APPLY_SETTERS
-from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
 from fanout.variants.functions.function_interface import CatalogFunction, ExternalFunction, Object
 from fanout.variants.functions.kubeconform import KUBECONFORM, KUBEVAL
-from fanout.variants.functions.list_setters import LIST_SETTERS
-from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
+from fanout.variants.functions.label_functions import SET_ANNOTATIONS, SET_LABELS
+from fanout.variants.functions.resource_functions import (
+    REMOVE_LOCAL_CONFIG_RESOURCES,
+    UPSERT_RESOURCE,
+)
 from fanout.variants.functions.search_replace import SEARCH_REPLACE
-from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
 from fanout.variants.functions.set_image import SET_IMAGE
-from fanout.variants.functions.set_labels import SET_LABELS
 from fanout.variants.functions.set_namespace import SET_NAMESPACE
+from fanout.variants.functions.setters import APPLY_SETTERS, CREATE_SETTERS, LIST_SETTERS
 from fanout.variants.functions.starlark import STARLARK, StarlarkFunction
-from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
 
 FUNCTIONS_BY_NAME: Mapping[str, CatalogFunction] = {
     function.name: function

@@ -21,11 +21,13 @@ from fanout.package.field_edits import MISSING, BlockedPath, ValueEditor, get_va
 from fanout.package.yaml_scalars import format_scalar
 from fanout.selection.cluster_objects import group_of
 from fanout.values import Value, replace
+from fanout.variants.functions.function_config import errors_at
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
     FunctionResult,
     Object,
+    ObjectText,
     PackageFacts,
     Path,
     SizeLimiter,
@@ -315,14 +317,11 @@ def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement
     source_keys = (*_IDENTITY, "fieldPath", "options")
     source = _require_map(row["source"], f"{config_field}.source", source_keys)
     path = _get_typed(source, f"{config_field}.source", "fieldPath", str, "") or _NAME
-    return Replacement(
-        _parse_selector(source, f"{config_field}.source"),
-        _parse_path(path, f"{config_field}.source.fieldPath"),
-        path,
-        _parse_options(source, f"{config_field}.source"),
-        "",
-        targets,
-    )
+    selector = _parse_selector(source, f"{config_field}.source")
+    with errors_at(f"{config_field}.source.fieldPath"):
+        parts = parse_field_path(path)
+    options = _parse_options(source, f"{config_field}.source")
+    return Replacement(selector, parts, path, options, "", targets)
 
 
 def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarget:
@@ -338,16 +337,19 @@ def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarge
         raise InvalidInput(
             f"{config_field}.fieldPaths is not a list of strings", remedy="list field paths"
         )
-    parts = tuple(
-        _parse_path(path, f"{config_field}.fieldPaths[{n}]") for n, path in enumerate(paths)
-    )
+    parts: list[tuple[PathPart, ...]] = []
+    for number, path in enumerate(paths):
+        with errors_at(f"{config_field}.fieldPaths[{number}]"):
+            parts.append(parse_field_path(path))
     options = _parse_options(row, config_field)
     if options.create and any(ANY_ELEMENT in path for path in parts):
         raise InvalidInput(
             f"{config_field}.options.create and * exclude each other", remedy="keep one of them"
         )
     selector = _parse_selector(select, f"{config_field}.select")
-    return ReplacementTarget(config_field, selector, tuple(reject), parts, tuple(paths), options)
+    return ReplacementTarget(
+        config_field, selector, tuple(reject), tuple(parts), tuple(paths), options
+    )
 
 
 def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
@@ -355,14 +357,12 @@ def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSel
         _get_typed(row, config_field, key, str, "") for key in _IDENTITY
     )
     labels, annotations = (_get_typed(row, config_field, key, str, "") for key in _SELECTOR_FIELDS)
-    try:
+    with errors_at(config_field):
         return ReplacementSelector(
             (group, version, kind, name, namespace),
             parse_label_selector(labels),
             parse_label_selector(annotations),
         )
-    except InvalidInput as problem:
-        raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
 
 
 def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOptions:
@@ -374,13 +374,6 @@ def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOpti
         _get_typed(options, config_field, "index", int, 0),
         _get_typed(options, config_field, "create", bool, False),
     )
-
-
-def _parse_path(text: str, config_field: str) -> tuple[PathPart, ...]:
-    try:
-        return parse_field_path(text)
-    except InvalidInput as problem:
-        raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
 
 
 def _read_rows(
@@ -457,6 +450,13 @@ class _Survey:
     skipped: dict[tuple[str, str], Counter[bool]] = field(default_factory=dict)
     lookups: int = 0  # objects and values that selectors and paths were compared with
 
+    def changes_of(self, text: ObjectText) -> Iterator[Change]:
+        """Return the changes to the object of this text. Raises UnfitObject."""
+        draft = self.drafts[id(text)]
+        if draft.unfit is not None:
+            raise draft.unfit
+        return iter(draft.changes)
+
     def count(self, lookups: int) -> None:
         """Count lookups. Raises InvalidInput beyond the limit: many times many take hours."""
         self.lookups += lookups
@@ -494,7 +494,7 @@ def _run_replacements(
                 try:
                     _replace_fields(draft, target, value, survey)
                 except UnfitObject as unfit:
-                    # Raised in `_changes` of this object instead of here, where the pipeline can
+                    # Raised with the changes of this object instead of here, where the pipeline can
                     # name its file and line.
                     draft.unfit = unfit
                     return survey
@@ -601,13 +601,6 @@ def _new_value(
     return value
 
 
-def _changes(_config: _Config, _item: Object, facts: PackageFacts) -> Iterator[Change]:
-    draft: _ObjectDraft = facts.survey.drafts[id(facts.text)]
-    if draft.unfit is not None:
-        raise draft.unfit
-    yield from draft.changes
-
-
 def _report_package(
     _config: _Config, _items: Sequence[VisibleObject], facts: PackageFacts
 ) -> Iterator[FunctionResult]:
@@ -633,7 +626,7 @@ APPLY_REPLACEMENTS = CatalogFunction(
     "apply-replacements",
     "1",
     parse_replacements,
-    _changes,
+    lambda _config, _item, facts: facts.survey.changes_of(facts.text),
     reads_text=True,
     includes_local=True,
     survey=_run_replacements,

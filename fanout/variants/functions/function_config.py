@@ -5,10 +5,11 @@ it has at its place in an object.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 
 from fanout.api.field_errors import suggest_name
-from fanout.api.text_fields import LABEL_KEY, PATTERN_MESSAGES
+from fanout.api.text_fields import PATTERN_MESSAGES
 from fanout.errors import InvalidInput
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_scalars import format_number, resolve_scalar
@@ -46,7 +47,7 @@ def parse_data(config: Object) -> tuple[tuple[str, str], ...]:
             f"the configuration is of kind {config_kind} ({api_version})",
             remedy="use a v1 ConfigMap",
         )
-    return _parse_texts(config.get("data"), "data")
+    return parse_texts(config.get("data"), "data")
 
 
 def parse_fields(values: object, field: str, known_names: Collection[str]) -> Mapping[str, str]:
@@ -55,7 +56,7 @@ def parse_fields(values: object, field: str, known_names: Collection[str]) -> Ma
     `field` is where they are in the configuration, for errors. Raises UnknownField for
     other names and InvalidInput for values that are not text.
     """
-    texts = dict(_parse_texts(values, field))
+    texts = dict(parse_texts(values, field))
     for key in texts:
         if key not in known_names:
             alternatives = f"use {', '.join(known_names)}" if known_names else "remove it"
@@ -64,6 +65,15 @@ def parse_fields(values: object, field: str, known_names: Collection[str]) -> Ma
                 remedy=suggest_name(key, list(known_names), alternatives),
             )
     return texts
+
+
+@contextmanager
+def errors_at(field: str) -> Iterator[None]:
+    """Put the field of the configuration in front of the errors that are raised here."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{field}: {error.problem}", remedy=error.remedy) from None
 
 
 def check_words(words: Iterable[str], pattern: str) -> None:
@@ -91,21 +101,8 @@ def refuse_settings(config: Object) -> None:
     check_inline_names(config, ())
 
 
-def parse_values(config: Object, kind: str, field: str) -> tuple[tuple[str, str], ...]:
-    """Return the sorted `data` of a ConfigMap, or `field` of the kind: labels or annotations.
-
-    Raises InvalidInput if there are none, and for keys that Kubernetes would reject.
-    """
-    place = field if is_function_kind(config, kind) else "data"
-    values = _parse_texts(config.get(place), place)
-    if not values:
-        remedy = f"add at least one {field.removesuffix('s')}"
-        raise InvalidInput(f"no {field} are given", remedy=remedy)
-    check_words([key for key, _ in values], LABEL_KEY)
-    return values
-
-
-def _parse_texts(values: object, field: str) -> tuple[tuple[str, str], ...]:
+def parse_texts(values: object, field: str) -> tuple[tuple[str, str], ...]:
+    """Return texts by name, sorted. Raises InvalidInput for what is no map of texts."""
     if values is not None and not isinstance(values, Mapping):
         raise InvalidInput(f"{field} is not a map", remedy="write names and values")
     for key, value in mapping(values).items():
