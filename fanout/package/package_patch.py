@@ -9,7 +9,7 @@ from fanout.package.field_edits import Edit, Path
 from fanout.package.kptfile import find_package, package_directories
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
-from fanout.package.merge.package_update import FileContent, Files
+from fanout.package.tree_ids import FileContent, Files
 from fanout.package.yaml_nodes import InvalidManifest
 
 NO_NEWLINE = "\\ No newline at end of file"

@@ -14,8 +14,8 @@ from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
-from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_limits import ValueCounter
+from fanout.package.tree_ids import FileContent, Files
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.sandbox.function_runner import find_allowed_programs

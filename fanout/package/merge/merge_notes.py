@@ -13,8 +13,7 @@ from typing import Any, Final
 from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import Path, format_path
 from fanout.package.json_manifest import is_json
-from fanout.package.merge.comment_merge import file_offset, iter_comments, possible_comments
-from fanout.package.merge.kpt_annotations import is_kpt_comment
+from fanout.package.merge.kpt_clone import is_kpt_comment
 from fanout.package.merge.merge_units import (
     DocumentReader,
     MergeFile,
@@ -23,7 +22,8 @@ from fanout.package.merge.merge_units import (
     is_manifest,
     object_identity,
 )
-from fanout.package.merge.merge_values import SideValue
+from fanout.package.merge.merge_values import SideValue, find_line_end
+from fanout.package.tree_ids import Files
 from fanout.package.yaml_scalars import BOOLEAN_WORDS
 
 
@@ -33,16 +33,16 @@ def find_lost_comments(
     """Return a note for each local comment that neither origin nor result contains."""
     # Counted by text first, without a parser: nearly always nothing is left, and then
     # no node is read.
-    lost = Counter(part for file in local for part in possible_comments(file.text))
+    lost = Counter(part for file in local for part in _possible_comments(file.text))
     if not lost:
         return []
-    lost -= Counter(part for file in origin for part in possible_comments(file.text))
+    lost -= Counter(part for file in origin for part in _possible_comments(file.text))
     texts = (data.decode(errors="replace") for data in result.values())
-    lost -= Counter(part for text in texts for part in possible_comments(text))
+    lost -= Counter(part for text in texts for part in _possible_comments(text))
     notes = []
     # Of several equal comments, the lost one is most likely in a file that was removed.
     for file in sorted(local, key=lambda file: file.path in result) if lost else ():
-        for position, comment in iter_comments(file):
+        for position, comment in file.iter_comments():
             if lost[comment] > 0 and not is_kpt_comment(comment):
                 lost[comment] -= 1
                 line = file.text.count("\n", 0, position) + 1
@@ -52,12 +52,21 @@ def find_lost_comments(
     return notes
 
 
+def _possible_comments(text: str) -> Iterator[str]:
+    """Yield possible comments: from each `#` at a word's start to the line's end."""
+    position = text.find("#")
+    while position >= 0:
+        if position == 0 or text[position - 1] in " \t\n":
+            yield text[position : find_line_end(text, position)].rstrip()
+        position = text.find("#", position + 1)
+
+
 def _describe_location(file: MergeFile, position: int) -> str:
     """Return the object and field that a comment belongs to, for a message."""
     for document in file.documents:
         if document.start <= position <= document.end:
             identity = object_identity(document.value.data)
-            path = _path_at(document.value, position - file_offset(document))
+            path = _path_at(document.value, position - document.offset)
             parts = [format_identity(identity)] if identity else []
             parts += [format_path(path)] if path else []
             return ": ".join(parts) or "its document"
@@ -82,7 +91,6 @@ def _path_at(value: SideValue, position: int) -> Path:
             return path
 
 
-Files = Mapping[str, tuple[str, bytes]]  # mode and content by path
 _NOT_A_STRING: Final = "|".join((*sorted(BOOLEAN_WORDS), r"[-+.0-9][^\n]*"))
 _SUSPECT_NAME: Final = re.compile(
     rf"\bname(?:space)?:[ \t]+(?:{_NOT_A_STRING})[ \t]*[\n#,}}]".encode()

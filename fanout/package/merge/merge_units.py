@@ -106,6 +106,12 @@ class MergeDocument(Value):
         span = self.value.span
         return self.value.text if span is None else self.value.text[span.value_start + 1 : span.eol]
 
+    @property
+    def offset(self) -> int:
+        """Offset from positions in the document's stretch to positions in its file."""
+        span = self.value.span
+        return self.start - (span.value_start + 1) if span else 0
+
 
 class MergeFile(Value):
     """File as its documents, with line breaks of one kind and without byte order mark."""
@@ -134,6 +140,28 @@ class MergeFile(Value):
     def tail(self) -> str:
         """Text behind the last document."""
         return self.text[self.documents[-1].end :]
+
+    def iter_comments(self) -> Iterator[tuple[int, str]]:
+        """Yield the comments outside of all scalars, each with its position."""
+        scalar_spans: list[tuple[int, int]] = []  # of aliases and keys, too
+        for document in self.documents:
+            shift = document.offset
+            pending = [document.value.node]
+            while pending:
+                node = pending.pop()
+                if node is not None and node.children:
+                    pending += (it for entry in node.children.values() for it in entry)
+                elif node is not None:
+                    scalar_spans.append((node.start + shift, node.end + shift))
+        scanned_to = 0
+        for start, end in (*sorted(scalar_spans), (len(self.text), len(self.text))):
+            position = self.text.find("#", scanned_to, start)
+            while position >= 0:
+                eol = find_line_end(self.text, position)
+                if position == 0 or self.text[position - 1] in " \t\n":
+                    yield position, self.text[position:eol].rstrip()
+                position = self.text.find("#", eol, start)
+            scanned_to = max(scanned_to, end)
 
 
 def is_manifest(path: str) -> bool:

@@ -22,7 +22,7 @@ from fanout.package.json_manifest import is_json
 from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
 from fanout.package.kptfile import find_package, package_directories, package_problem
 from fanout.package.manifest import Manifest
-from fanout.package.merge.kpt_annotations import equal_files
+from fanout.package.merge.kpt_clone import equal_files
 from fanout.package.merge.line_merge import build_file_conflict, merge_order, merge_plain_file
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
@@ -46,12 +46,10 @@ from fanout.package.merge.merge_values import ValueSource
 from fanout.package.merge.merge_writer import FileSides, ResultUnit, write_file
 from fanout.package.merge.object_merge import ObjectMerge
 from fanout.package.sealed_values import find_seal
-from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.package.tree_ids import FileContent, Files, TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import Value, replace
 
-FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
-Files = Mapping[str, FileContent]
 PackageSides = tuple[Files, Files, Files]  # origin, upstream, local
 _MODES = frozenset(("100644", "100755"))
 _CRD = b"CustomResourceDefinition"

@@ -21,7 +21,7 @@ from fanout.package.kptfile import (
     pipeline_functions,
 )
 from fanout.package.manifest import Manifest
-from fanout.package.merge.clone_matching import (
+from fanout.package.merge.kpt_clone import (
     compute_distance,
     find_identities,
     find_unmatched,
