@@ -22,7 +22,7 @@ from operator import xor
 
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.values import Value
 
 KRM_IGNORE = ".krmignore"

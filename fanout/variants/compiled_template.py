@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import Edit, are_independent, canonical_text, get_value, same_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.tree_ids import FilledText, LazyBlobs, TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import format_scalar, is_plain

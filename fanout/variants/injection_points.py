@@ -5,8 +5,7 @@ from collections.abc import Container, Iterable
 from fanout.api.fanout_configuration import InjectionRules
 from fanout.api.object_meta import Label, is_secret
 from fanout.errors import ErrorLocation
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import package_problem
+from fanout.package.kptfile import KPTFILE, package_problem
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value

@@ -6,8 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, canonical_text
 from fanout.package.ignored_files import find_ignored
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile, package_problem
+from fanout.package.kptfile import KPTFILE, find_kptfile, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
 from fanout.package.merge.merge_units import is_local_config, is_manifest

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import package_problem
+from fanout.package.kptfile import KPTFILE, package_problem
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.pending_inputs import NO_RESPONSES, Responses

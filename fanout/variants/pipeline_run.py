@@ -16,7 +16,7 @@ from fanout.api.reasons import Reason
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_list
 from fanout.package.package_limits import find_package_path_problem, find_unportable_files

@@ -13,8 +13,7 @@ from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import canonical_text
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile_problems, pipeline_functions
+from fanout.package.kptfile import KPTFILE, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import Value, asdict, replace

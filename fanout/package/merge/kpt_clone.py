@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from fanout.package.field_edits import Path
 from fanout.package.ignored_files import find_ignored
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories
+from fanout.package.kptfile import KPTFILE, find_package, package_directories
 from fanout.package.merge.merge_units import (
     DocumentReader,
     Identity,

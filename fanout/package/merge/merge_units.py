@@ -16,7 +16,7 @@ from typing import Any, Final
 from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import same_json
 from fanout.package.json_manifest import is_json, read_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.merge.merge_values import EntrySpan, SideValue, ValueSides, find_line_end
 from fanout.package.yaml_nodes import BOM, MAX_FILE, InvalidManifest, decode, parse_yaml
 from fanout.values import Value, replace

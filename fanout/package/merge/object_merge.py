@@ -13,7 +13,7 @@ from typing import Any, Final
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING, Path, format_path
 from fanout.package.json_manifest import find_json_line, is_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.merge.kpt_clone import equal_objects, is_kpt_annotation
 from fanout.package.merge.line_merge import merge_order, merge_sequences, merge_texts
 from fanout.package.merge.merge_conflicts import (

@@ -19,8 +19,7 @@ from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
 from fanout.package.ignored_files import find_ignored
 from fanout.package.json_manifest import is_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories, package_problem
+from fanout.package.kptfile import KPTFILE, find_package, package_directories, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.kpt_clone import equal_files
 from fanout.package.merge.line_merge import build_file_conflict, merge_order, merge_plain_file

@@ -3,7 +3,7 @@
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import FanoutError, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
+from fanout.package.kptfile import KPTFILE, UpstreamLock
 from fanout.plan.adoption.adoption_base import (
     ADOPTION_LOCK_REMEDY,
     UpstreamOrigin,
@@ -68,6 +68,6 @@ def find_upstream_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
 
 def _read_upstream_lock(reader: ObjectReader, tree: str, directory: str = "") -> UpstreamLock:
     """Read the upstream lock of a package; `directory` is put before the file in errors."""
-    entry = reader.entry(tree, KPTFILE_NAME)
+    entry = reader.entry(tree, KPTFILE)
     data = reader.blob(entry.oid) if entry is not None else None
-    return parse_upstream_lock(data, f"{directory}{KPTFILE_NAME}")
+    return parse_upstream_lock(data, f"{directory}{KPTFILE}")

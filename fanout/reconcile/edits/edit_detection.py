@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fanout.errors import FanoutError, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import UpstreamLock
+from fanout.package.kptfile import KPTFILE, UpstreamLock
 from fanout.package.package_limits import add_package
 from fanout.plan.adoption.adoption_base import parse_upstream_lock
 from fanout.plan.edits.draft_damage import find_new_faults
