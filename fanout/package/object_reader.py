@@ -175,7 +175,7 @@ def load_objects(
     Empty documents are skipped. `shared_memo`: memo to share between many files. Raises
     InvalidManifest with every problem and its line.
     """
-    text, _ = decode(data, file, MAX_OBJECTS)
+    text = decode(data, file, MAX_OBJECTS)
     if is_json(file):
         values = [read_json(text, file)]
     else:

@@ -58,8 +58,8 @@ def manifest_problem(file: str, line: int, problem: str, remedy: str) -> Invalid
     )
 
 
-def decode(data: bytes, file: str, limit: int) -> tuple[str, bool]:
-    """Return the file's text without its byte order mark, and whether it had one.
+def decode(data: bytes, file: str, limit: int) -> str:
+    """Return the file's text without its byte order mark.
 
     `limit` is in bytes. Raises InvalidManifest for a file that is too large, is not UTF-8,
     or contains NUL or half a surrogate pair.
@@ -75,7 +75,7 @@ def decode(data: bytes, file: str, limit: int) -> tuple[str, bool]:
         raise InvalidManifest(
             [manifest_problem(file, line, problem, "save the file as UTF-8")]
         ) from None
-    return (text[1:], True) if text.startswith("\ufeff") else (text, False)
+    return text.removeprefix("\ufeff")
 
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]

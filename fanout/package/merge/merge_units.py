@@ -181,7 +181,7 @@ class DocumentReader:
         None if it is not readable as objects and merged as text.
         """
         try:
-            text, _ = decode(data, path, MAX_FILE)
+            text = decode(data, path, MAX_FILE)
             if is_json(path):
                 value = read_json(text, path)
                 if object_identity(value) is None and not is_list(value):
