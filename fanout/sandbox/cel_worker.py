@@ -69,13 +69,12 @@ def to_plain(value: Any) -> Any:
     raise RefusedError("ExpressionError", f"its value is {describe_kind(value)}, not plain data")
 
 
+# Signs of other languages, and what to write instead.
 _OTHER_LANGUAGES = (
     (
         re.compile(r"{{|\${|{%"),
-        (
-            "CEL is not a template language: join strings with +, as in 'sites/' +"
-            " target.metadata.name"
-        ),
+        "CEL is not a template language: join strings with +, as in"
+        " 'sites/' + target.metadata.name",
     ),
     (re.compile(r"\?\."), "use has(target.spec.x); the operator ?. is not supported"),
     (re.compile(r"[^|]\|[^|]"), "CEL has no filters: use a function, as in name.startsWith('eu')"),

@@ -24,8 +24,8 @@ from fanout.sandbox.free_variables import (
     encode_part,
     project_row,
 )
-from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ASK, ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
 from fanout.values import Value, write_json

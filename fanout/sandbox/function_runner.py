@@ -30,9 +30,8 @@ from fanout.api.fanout_configuration import Functions
 from fanout.api.function_catalog import full_image
 from fanout.api.reasons import Reason
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
-from fanout.sandbox.worker_protocol import FREE_STEPS
+from fanout.sandbox.worker_protocol import FREE_STEPS, ExceededLimit, WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.metrics import Counters
@@ -300,26 +299,24 @@ class ProgramRunner(Value):
         return result
 
     def _run_one(self, program_run: ProgramRun) -> ProgramOutput | ResponseError:
-        program = program_run.program
-        with tempfile.TemporaryDirectory(prefix="fanout-function-") as directory:
-            run_kind = self._run_container if program.image else self._run_executable
-            result = run_kind(program.command, Path(directory), program_run.stdin)
+        program, stdin = program_run.program, program_run.stdin
+        with tempfile.TemporaryDirectory(prefix="fanout-function-") as home:
+            if program.image:
+                result = self._run_container(program.command, Path(home), stdin)
+            else:
+                # One second more of processor time than of wall time: the deadline here has the
+                # clearer message.
+                cpu, memory = self.allowed.wall_seconds + 1, self.allowed.memory_mib * _MIB
+                limits = [str(limit) for limit in (cpu, memory, _MAX_FILE_SIZE)]
+                command = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *limits]
+                environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
+                result = self._run_program(
+                    [*command, program.command], Path(home), environment, stdin
+                )
         if isinstance(result, ProgramOutput) and result.status < 0:
             self.counters.events.add(EventName.SANDBOX_KILL, ExceededLimit.UNKNOWN)
             return ResponseError(f"it was ended by signal {-result.status}", "see its limits")
         return result
-
-    def _run_executable(
-        self, path: str, directory: Path, stdin: bytes
-    ) -> ProgramOutput | ResponseError:
-        allowed = self.allowed
-        # One second more of processor time than of wall time: the deadline here has the
-        # clearer message.
-        limits = (allowed.wall_seconds + 1, allowed.memory_mib * _MIB, _MAX_FILE_SIZE)
-        wrapper = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *map(str, limits)]
-        home = str(directory)
-        environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
-        return self._run_program([*wrapper, path], directory, environment, stdin)
 
     def _run_container(
         self, image: str, directory: Path, stdin: bytes

@@ -16,11 +16,12 @@ from typing import Any
 from fanout.errors import Unavailable
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.free_variables import FreeVariables
-from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_protocol import (
     MAX_RESPONSE,
     OUT_OF_MEMORY,
+    ExceededLimit,
     OversizeError,
+    WorkerLimits,
     encode_frame,
     exchange_frames,
 )

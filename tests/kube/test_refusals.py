@@ -27,7 +27,7 @@ from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.reconcile.validation.declaration_findings import find_function_findings
 from fanout.reconcile.validation.expression_validation import validate_expressions
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 pytestmark = pytest.mark.kube
