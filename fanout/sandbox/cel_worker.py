@@ -73,8 +73,10 @@ def to_plain(value: Any) -> Any:
 _OTHER_LANGUAGES = (
     (
         re.compile(r"{{|\${|{%"),
-        "CEL is not a template language: join strings with +, as in"
-        " 'sites/' + target.metadata.name",
+        (
+            "CEL is not a template language: join strings with +, as in 'sites/' +"
+            " target.metadata.name"
+        ),
     ),
     (re.compile(r"\?\."), "use has(target.spec.x); the operator ?. is not supported"),
     (re.compile(r"[^|]\|[^|]"), "CEL has no filters: use a function, as in name.startsWith('eu')"),

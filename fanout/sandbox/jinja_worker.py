@@ -24,7 +24,8 @@ _MAX_EXPONENT = 64
 FILTERS = frozenset(
     {
         "capitalize", "default", "first", "indent", "int", "join", "last", "length", "list",
-        "lower", "replace", "sort", "string", "title", "trim", "truncate", "unique", "upper", "wordwrap",
+        "lower", "replace", "sort", "string", "title", "trim", "truncate", "unique",
+        "upper", "wordwrap",
     }
 )  # fmt: skip
 
