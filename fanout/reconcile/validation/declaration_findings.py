@@ -36,7 +36,7 @@ from fanout.selection.path_collisions import PathOwner
 from fanout.selection.variant_spec import ExpressionFailure, TargetFailure, VariantSpec
 from fanout.values import as_data, replace
 from fanout.variants.function_registry import find_function, find_script_function
-from fanout.variants.functions.function_config import UnknownField
+from fanout.variants.functions.function_interface import UnknownField
 
 _CONDITION = "propagateWhen"
 

@@ -21,7 +21,6 @@ from fanout.package.field_edits import MISSING, BlockedPath, ValueEditor, get_va
 from fanout.package.yaml_scalars import format_scalar
 from fanout.selection.cluster_objects import group_of
 from fanout.values import Value, replace
-from fanout.variants.functions.function_config import errors_at
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -33,6 +32,7 @@ from fanout.variants.functions.function_interface import (
     SizeLimiter,
     UnfitObject,
     VisibleObject,
+    errors_at,
     mapping,
 )
 

@@ -19,7 +19,6 @@ from fanout.variants.functions.field_specs import (
     parse_field_specs,
     walk_path,
 )
-from fanout.variants.functions.function_config import is_function_kind, parse_data, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -29,7 +28,10 @@ from fanout.variants.functions.function_interface import (
     Path,
     VisibleObject,
     declared_identity,
+    is_function_kind,
     mapping,
+    parse_data,
+    parse_fields,
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS
 from fanout.variants.functions.set_namespace import DEPENDS_ON

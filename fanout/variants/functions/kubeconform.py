@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from fanout.errors import InvalidInput
 from fanout.variants.function_requests import SchemaRequest
-from fanout.variants.functions.function_config import parse_data
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Object,
     ObjectFinding,
     PackageFacts,
     no_object_changes,
+    parse_data,
 )
 from fanout.variants.schema_validation import KindSchemas, find_custom_faults
 

@@ -23,13 +23,15 @@ from fanout.variants.functions.field_specs import (
     pod_template_fields,
     set_values,
 )
-from fanout.variants.functions.function_config import check_words, is_function_kind, parse_texts
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
     Object,
     PackageFacts,
+    check_words,
+    is_function_kind,
     kind_values,
+    parse_texts,
 )
 
 _NETWORK = frozenset({"networking.k8s.io"})

@@ -18,7 +18,6 @@ from fanout.api.text_fields import normalize_inside
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import REMOVE, canonical_text, get_value
 from fanout.package.merge.merge_units import LOCAL_CONFIG, is_local_config
-from fanout.variants.functions.function_config import refuse_settings
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -29,6 +28,7 @@ from fanout.variants.functions.function_interface import (
     default_file,
     is_named_object,
     mapping,
+    refuse_settings,
     with_annotations,
 )
 

@@ -19,12 +19,6 @@ from typing import Any, Final
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.values import Value
-from fanout.variants.functions.function_config import (
-    errors_at,
-    infer_value,
-    parse_data,
-    parse_fields,
-)
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -34,6 +28,10 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     Path,
     UnfitObject,
+    errors_at,
+    infer_value,
+    parse_data,
+    parse_fields,
 )
 
 # RE2 bounds its program and its automaton by the memory limit, but neither the tree that it parses

@@ -10,7 +10,6 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.values import Value
 from fanout.variants.functions.field_specs import FieldSpec, find_fields, parse_field_specs
-from fanout.variants.functions.function_config import is_function_kind, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -18,7 +17,9 @@ from fanout.variants.functions.function_interface import (
     Object,
     PackageFacts,
     Path,
+    is_function_kind,
     kind_values,
+    parse_fields,
 )
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")

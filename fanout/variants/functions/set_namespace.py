@@ -5,14 +5,15 @@ from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
 from fanout.values import Value
-from fanout.variants.functions.function_config import check_inline_names, is_function_kind
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
     Object,
     PackageFacts,
     Path,
+    check_inline_names,
     group_kind,
+    is_function_kind,
     kind_values,
     mapping,
 )

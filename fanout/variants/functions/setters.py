@@ -18,7 +18,6 @@ from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import resolve_scalar
 from fanout.values import KeyedValue
 from fanout.variants.functions.field_specs import SortedTexts
-from fanout.variants.functions.function_config import infer_value, parse_data, refuse_settings
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -33,7 +32,10 @@ from fanout.variants.functions.function_interface import (
     SizeLimiter,
     UnfitObject,
     VisibleObject,
+    infer_value,
     no_object_changes,
+    parse_data,
+    refuse_settings,
 )
 
 SETTER_PREFIX = "kpt-set:"

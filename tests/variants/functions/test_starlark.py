@@ -13,8 +13,8 @@ from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.telemetry.metrics import Counters
+from fanout.variants.function_registry import STARLARK
 from fanout.variants.function_requests import AllowedPrograms, KrmProgram
-from fanout.variants.functions.starlark import STARLARK
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.render_model import RenderLimits
 from fanout.variants.variant_digest import resolve_inputs
