@@ -99,11 +99,8 @@ def upstream_edits(kptfile: Document, upstream: UpstreamLock) -> list[Edit]:
 
     Like kpt's, directories begin with a slash.
     """
-    git = {
-        "repo": upstream.repo,
-        "directory": "/" + upstream.directory.strip("/"),
-        "ref": upstream.ref,
-    }
+    directory = "/" + upstream.directory.strip("/")
+    git = {"repo": upstream.repo, "directory": directory, "ref": upstream.ref}
     lock = {**git, "commit": upstream.commit}
     fields: dict[Path, str] = {
         ("upstream", "type"): "git",

@@ -133,15 +133,35 @@ def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
         }
         for parsed in manifests
     ]
+
+    def mask(number: int, path: str, content: FileContent) -> FileContent:
+        """Return the file of side `number` with masked values."""
+        if path not in manifests[number]:
+            return content
+        mode, data = content
+        hidden = (mode, f"{_MASK} ({names[number]})\n".encode())
+        manifest = manifests[number][path]
+        if manifest is None:
+            # Without a parser nobody can tell which lines are values.
+            return hidden if _KIND.encode() in data else content
+        edits = []
+        for key, index, value_path, value in _secret_values(manifest, packages[path]):
+            sides = zip(values_by_side, names, strict=True)
+            present = [(side[key], name) for side, name in sides if key in side]
+            equal = [name for other, name in present if other == value]
+            # With a name only if the sides have different values. The first side with an equal
+            # value names it, so that equal values stay equal.
+            differs = 0 < len(equal) < len(present)
+            edits.append(Edit(index, value_path, f"{_MASK} ({equal[0]})" if differs else _MASK))
+        if not edits:
+            return content
+        try:
+            return mode, manifest.apply_edits_to_text(edits)
+        except InvalidInput:  # what cannot be edited must not be shown either
+            return hidden
+
     return [
-        {
-            path: _mask_file(
-                content, manifests[number][path], packages[path], values_by_side, names, number
-            )
-            if path in manifests[number]
-            else content
-            for path, content in side.items()
-        }
+        {path: mask(number, path, content) for path, content in side.items()}
         for number, side in enumerate(sides)
     ]
 
@@ -175,34 +195,3 @@ def _find_secrets(path: Path, value: Any) -> Iterator[tuple[Path, Mapping[str, A
     elif isinstance(value, list):
         for index, child in enumerate(value):
             yield from _find_secrets((*path, index), child)
-
-
-def _mask_file(
-    content: FileContent,
-    manifest: Manifest | None,
-    package: str,
-    values_by_side: Sequence[Mapping[_ValueKey, Any]],
-    names: Sequence[str],
-    number: int,
-) -> FileContent:
-    """Return the file of side `number` with masked values."""
-    mode, data = content
-    hidden = (mode, f"{_MASK} ({names[number]})\n".encode())
-    if manifest is None:
-        # Without a parser nobody can tell which lines are values.
-        return hidden if _KIND.encode() in data else content
-    edits = []
-    for key, index, path, value in _secret_values(manifest, package):
-        sides = zip(values_by_side, names, strict=True)
-        present = [(side[key], name) for side, name in sides if key in side]
-        equal = [name for other, name in present if other == value]
-        # With a name only if the sides have different values. The first side with an equal value
-        # names it, so that equal values stay equal.
-        differs = 0 < len(equal) < len(present)
-        edits.append(Edit(index, path, f"{_MASK} ({equal[0]})" if differs else _MASK))
-    if not edits:
-        return content
-    try:
-        return mode, manifest.apply_edits_to_text(edits)
-    except InvalidInput:  # what cannot be edited must not be shown either
-        return hidden

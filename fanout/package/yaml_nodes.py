@@ -149,9 +149,9 @@ class ParsedYaml:
 class RefusedDocument(Exception):
     """The rest of a document cannot be parsed; carries the problem."""
 
-    def __init__(self, problem: InvalidInput) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    def __init__(self, file: str, line: int, problem: str, remedy: str) -> None:
+        self.problem = manifest_problem(file, line, problem, remedy)
+        super().__init__(str(self.problem))
 
 
 def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> ParsedYaml:
@@ -196,36 +196,32 @@ def parse_events(text: str, file: str) -> Iterator[Any]:
         while (event := parser.get_event()) is not None:
             yield event
     except yaml.YAMLError as error:
-        raise RefusedDocument(_syntax_problem(error, file, text)) from None
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = mark.line + 1 if mark else 0
+        if isinstance(error, yaml.reader.ReaderError):
+            line = text.encode()[: error.position].count(b"\n") + 1
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
+        context = getattr(error, "context", None)
+        sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
+        remedy = "correct the syntax"
+        if "tab character" in problem or "cannot start any token" in problem:
+            sentence = "a tab, or a character that cannot start a YAML token"
+            remedy = "indent with spaces"
+        elif mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
+            sentence = "YAML syntax: text after the closing quote of a value"
+            remedy = "quote the whole value with the other kind of quotes"
+        # libyaml counts a mark inside the text as a column, and fails at the line behind it.
+        elif mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
+            line = text.count("\n", 0, bom_position) + 2
+            sentence = "YAML syntax: byte order mark inside the file"
+            remedy = "remove it; it may only be the first character"
+        raise RefusedDocument(file, line, sentence, remedy) from None
 
 
-def _syntax_problem(error: yaml.YAMLError, file: str, text: str) -> InvalidInput:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    line = mark.line + 1 if mark else 0
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.encode()[: error.position].count(b"\n") + 1
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
-    context = getattr(error, "context", None)
-    sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
-    remedy = "correct the syntax"
-    if "tab character" in problem or "cannot start any token" in problem:
-        sentence = "a tab, or a character that cannot start a YAML token"
-        remedy = "indent with spaces"
-    elif mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
-        sentence = "YAML syntax: text after the closing quote of a value"
-        remedy = "quote the whole value with the other kind of quotes"
-    # libyaml counts a mark inside the text as a column, and fails at the line behind it.
-    elif mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
-        line = text.count("\n", 0, bom_position) + 2
-        sentence = "YAML syntax: byte order mark inside the file"
-        remedy = "remove it; it may only be the first character"
-    return manifest_problem(file, line, sentence, remedy)
-
-
-def unknown_tag_problem(file: str, line: int, tag: str) -> InvalidInput:
-    """Build the error for a tag that names no JSON type."""
+def unknown_tag(tag: str) -> tuple[str, str]:
+    """Return problem and remedy of a tag that names no JSON type."""
     shown = f"!!{tag.removeprefix(TAG)}" if tag.startswith(TAG) else tag
-    return manifest_problem(file, line, f"the tag {shown} is not allowed", "write a plain value")
+    return f"the tag {shown} is not allowed", "write a plain value"
 
 
 def tagged_value(text: str, tag: str, file: str, line: int) -> Scalar:
@@ -235,13 +231,11 @@ def tagged_value(text: str, tag: str, file: str, line: int) -> Scalar:
         return text
     check = _TAG_CHECKS.get(name) if tag.startswith(TAG) else None
     if check is None:
-        raise RefusedDocument(unknown_tag_problem(file, line, tag))
+        raise RefusedDocument(file, line, *unknown_tag(tag))
     value = plain_value(text, file, line)
     if not check(value):
-        remedy = "correct the value, or remove the tag"
-        raise RefusedDocument(
-            manifest_problem(file, line, f"{text!r} is not a valid !!{name}", remedy)
-        )
+        problem = f"{text!r} is not a valid !!{name}"
+        raise RefusedDocument(file, line, problem, "correct the value, or remove the tag")
     return float(value) if name == "float" and isinstance(value, int) else value
 
 
@@ -251,9 +245,7 @@ def plain_value(text: str, file: str, line: int) -> Scalar:
         return resolve_scalar(text)
     except ValueError:
         problem = f"Kubernetes does not support the number {text}"
-        raise RefusedDocument(
-            manifest_problem(file, line, problem, "quote it if it is a string")
-        ) from None
+        raise RefusedDocument(file, line, problem, "quote it if it is a string") from None
 
 
 class _Composer:
@@ -289,7 +281,11 @@ class _Composer:
             elif kind is yaml.AliasEvent:
                 self.place_node(self.build_alias(event))
             elif kind is yaml.DocumentStartEvent:
-                begin = self.document_start(event.end_mark.index) if event.explicit else begin
+                if event.explicit:  # behind the marker, or its line where nothing else is on it
+                    begin = event.end_mark.index
+                    end = self.text.find("\n", begin)
+                    if end >= 0 and self.text[begin:end].strip()[:1] in ("", "#"):
+                        begin = end + 1
                 self.anchors, self.top, self.expanded = {}, None, 0
                 self.earlier_problems = len(self.reading.problems)
             elif kind is yaml.DocumentEndEvent:
@@ -300,15 +296,6 @@ class _Composer:
                     self.reading.roots.append(root)
                 begin = event.end_mark.index
                 index += 1
-
-    def document_start(self, begin: int) -> int:
-        """Return where a document's own lines begin, given the end of its marker."""
-        end = self.text.find("\n", begin)
-        marker_line = self.text[begin:end].strip()
-        return end + 1 if end >= 0 and (not marker_line or marker_line.startswith("#")) else begin
-
-    def refusal(self, node: YamlNode, problem: str, remedy: str) -> RefusedDocument:
-        return RefusedDocument(manifest_problem(self.file, node.line, problem, remedy))
 
     def report(self, node: YamlNode, problem: str, remedy: str) -> None:
         """Add a problem of a document whose other nodes are built all the same."""
@@ -345,9 +332,10 @@ class _Composer:
         node.data = {} if is_mapping else []
         node.children = {}
         if event.tag not in (None, "!", TAG + ("map" if is_mapping else "seq")):
-            self.reading.problems.append(unknown_tag_problem(self.file, node.line, event.tag))
+            self.report(node, *unknown_tag(event.tag))
         if len(self.stack) >= MAX_DEPTH:
-            raise self.refusal(node, f"more than {MAX_DEPTH} levels deep", "flatten it")
+            problem = f"more than {MAX_DEPTH} levels deep"
+            raise RefusedDocument(self.file, node.line, problem, "flatten it")
         if event.anchor is not None:
             self.register_anchor(event.anchor, node)
         self.stack.append(node)
@@ -390,10 +378,10 @@ class _Composer:
         target = self.anchors.get(name)
         if target is None:
             problem = f"the alias *{name} has no anchor"
-            raise self.refusal(node, problem, "define the anchor first")
+            raise RefusedDocument(self.file, node.line, problem, "define the anchor first")
         if target in self.stack:
             problem = f"the alias *{name} is inside its own anchor"
-            raise self.refusal(node, problem, "write it out")
+            raise RefusedDocument(self.file, node.line, problem, "write it out")
         # Counted before anything is expanded: a few nested aliases can stand for billions
         # of values.
         self.expanded += target.weight
@@ -401,7 +389,9 @@ class _Composer:
             problem = f"aliases make the document larger than {MAX_EXPANDED:,} values"
             if self.expanded <= MAX_EXPANDED:
                 problem = f"aliases make the document more than {MAX_DEPTH} levels deep"
-            raise self.refusal(node, problem, "write the object out with fewer aliases")
+            raise RefusedDocument(
+                self.file, node.line, problem, "write the object out with fewer aliases"
+            )
         node.weight, node.height, node.data = target.weight, target.height, target.data
         # Children are shared and keep their positions at the anchor, so writers must treat
         # an alias as one unit and never patch inside it.
