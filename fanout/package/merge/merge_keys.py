@@ -24,6 +24,12 @@ FREE_MAPS: Final = frozenset(
     {"labels", "annotations", "matchLabels", "nodeSelector", "data", "stringData", "binaryData"}
     | {"limits", "requests", "configMap"}
 )
+_TYPES_BY_KIND: Final = {
+    (group, kind): f"{package}.{kind}"
+    for place, kinds in KINDS.items()
+    for package, group in [place.split(" ")]
+    for kind in kinds.split()
+}
 _FIELD: Final = re.compile(r"([^>\[{]+)(\[[^\]]*\]|\{\})?(?:>(.*))?\Z")
 
 
@@ -188,9 +194,8 @@ def read_schemas(objects: Iterable[object]) -> Schemas:
 
 def find_shape(group: str, kind: str, schemas: Schemas) -> FieldShape:
     """Return the shape of the objects of a group and kind."""
-    name = f"{kind}.{group}" if group else kind
-    if name in KINDS:
-        return BuiltInShape(KINDS[name])
+    if (group, kind) in _TYPES_BY_KIND:
+        return BuiltInShape(_TYPES_BY_KIND[group, kind])
     return schemas.get((group, kind)) or DEFAULT_SHAPE
 
 
