@@ -98,18 +98,9 @@ class YamlNode:
     """One value in the text. `end` is the end of its own last character, comments excluded."""
 
     __slots__ = (
-        "anchored",
-        "children",
-        "column",
-        "data",
-        "end",
-        "flow",
-        "height",
-        "kind",
-        "line",
-        "start",
+        "anchored", "children", "column", "data", "end", "flow", "height", "kind", "line", "start",
         "weight",
-    )
+    )  # fmt: skip
 
     def __init__(self, kind: Kind, mark: Any, end: int) -> None:
         self.kind = kind
@@ -307,24 +298,23 @@ class _Composer:
             # Otherwise an edit of the next entry would be taken for one that touches this text.
             while self.text[node.end - 1] in "\r\n":
                 node.end -= 1
+        text: str = event.value
+        is_merge_key = text == MERGE and self.stack and self.stack[-1].kind == "mapping"
         try:
-            node.data = self.scalar_value(node, event)
+            if event.tag is not None:
+                node.data = tagged_value(text, event.tag, self.file, node.line)
+            elif not event.implicit[0]:
+                node.data = text
+            elif is_merge_key and not self.keys[-1]:
+                node.kind = "alias"  # what is merged is no entry of this mapping's own
+                node.data = MERGE
+            else:
+                node.data = plain_value(text, self.file, node.line)
         except RefusedDocument as refused:
             self.reading.problems.append(refused.problem)
         if event.anchor is not None:
             self.register_anchor(event.anchor, node)
         return node
-
-    def scalar_value(self, node: YamlNode, event: Any) -> object:
-        text: str = event.value
-        if event.tag is not None:
-            return tagged_value(text, event.tag, self.file, node.line)
-        if not event.implicit[0]:
-            return text
-        if text == MERGE and self.stack and self.stack[-1].kind == "mapping" and not self.keys[-1]:
-            node.kind = "alias"  # what is merged is no entry of this mapping's own
-            return MERGE
-        return plain_value(text, self.file, node.line)
 
     def open_collection(self, event: Any, is_mapping: bool) -> None:
         node = YamlNode("mapping" if is_mapping else "sequence", event.start_mark, 0)

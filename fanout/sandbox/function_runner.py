@@ -327,22 +327,11 @@ class ProgramRunner(Value):
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"
         arguments = [
-            runtime,
-            "run",
-            "--name",
-            name,
-            "--rm",
-            "--interactive",
-            "--network=none",
-            f"--user={_CONTAINER_USER}",
-            "--read-only",
-            "--cap-drop=ALL",
-            "--security-opt=no-new-privileges",
-            f"--memory={self.allowed.memory_mib}m",
-            f"--pids-limit={_CONTAINER_PIDS}",
-            "--tmpfs=/tmp",
-            image,
-        ]
+            runtime, "run", "--name", name, "--rm", "--interactive",
+            "--network=none", f"--user={_CONTAINER_USER}", "--read-only", "--cap-drop=ALL",
+            "--security-opt=no-new-privileges", f"--memory={self.allowed.memory_mib}m",
+            f"--pids-limit={_CONTAINER_PIDS}", "--tmpfs=/tmp", image,
+        ]  # fmt: skip
         result = self._run_program(arguments, directory, environment, stdin)
         # Killing the client does not stop the container, which the runtime's daemon may own.
         if isinstance(result, ResponseError):

@@ -42,7 +42,7 @@ from fanout.variants.pipeline_steps import (
     FunctionStep,
     Pipeline,
     find_config_files,
-    order_pipeline,
+    policy_steps,
     read_pipelines,
 )
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
@@ -119,8 +119,20 @@ class PreparedPackage(KeyedValue):
     template_cache: dict[object, Any] = field(default_factory=dict)
 
     def order_pipeline(self, spec: VariantSpec) -> Pipeline:
-        """Return the complete pipeline of a variant. Raises InvalidInput."""
-        return order_pipeline(self.functions, spec, self.manifests, self.limits.programs)
+        """Return the complete pipeline of a variant. Raises InvalidInput.
+
+        In each section the policy's functions come first, but for those of subpackages.
+        """
+        if not spec.mutators and not spec.validators:
+            return self.functions
+        root_functions = [item for item in self.functions if not item.directory_prefix]
+        return (
+            *(item for item in self.functions if item.directory_prefix),
+            *policy_steps(spec, "mutators", self.manifests, self.limits.programs),
+            *(item for item in root_functions if not item.validates),
+            *policy_steps(spec, "validators", self.manifests, self.limits.programs),
+            *(item for item in root_functions if item.validates),
+        )
 
     def new_overlays(self) -> dict[ObjectPlace, Overlay]:
         """Return the objects that functions get, without changes yet."""
@@ -258,16 +270,9 @@ def _compute_fingerprint(
         # the cluster does not redraft every package.
         if function.uses_scopes and scopes:
             versions[-1].append(scopes)
-    return canonical_text(
-        [
-            package.repository,
-            package.directory,
-            package.tree,
-            package.revision.name,
-            package.revision.commit,
-            versions,
-        ]
-    )
+    revision = package.revision
+    source = [package.repository, package.directory, package.tree, revision.name, revision.commit]
+    return canonical_text([*source, versions])
 
 
 def _function_objects(
@@ -334,18 +339,6 @@ def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> Invali
 
 
 _MAX_SHOWN = 5  # errors in one message
-
-
-def results_until_failure(findings: Iterable[StepResult]) -> tuple[FunctionResult, ...]:
-    """Return the results in pipeline order, up to the first step with an error.
-
-    This is what a run that stops at the first failing step reports (`WholePackageRun.run`).
-    """
-    # The findings come from the shared run and from the target's own objects, each in its own
-    # order.
-    rows = sorted(findings, key=lambda item: (item.step, item.place))
-    failed_step = next((row.step for row in rows if row.result.severity == ERROR), None)
-    return tuple(row.result for row in rows if failed_step is None or row.step <= failed_step)
 
 
 def find_errors(results: Iterable[FunctionResult]) -> list[FunctionResult]:
