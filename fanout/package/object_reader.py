@@ -24,9 +24,9 @@ from fanout.package.yaml_nodes import (
     InvalidManifest,
     RefusedDocument,
     decode,
-    manifest_problem,
     parse_events,
     parse_yaml,
+    single_problem,
 )
 from fanout.package.yaml_scalars import Scalar, resolve_scalar
 
@@ -212,7 +212,7 @@ def load_objects(
         if not isinstance(item, dict):
             problem = f"a {type(item).__name__} is not a Kubernetes object"
             remedy = "each document must be a mapping with apiVersion, kind and metadata"
-            raise InvalidManifest([manifest_problem(file, 0, problem, remedy)])
+            raise single_problem(file, 0, problem, remedy)
     return objects
 
 

@@ -77,10 +77,6 @@ class _Comparator(Value):
         is_high_enough = self.low is None or version >= self.low
         return is_high_enough and (self.high is None or version < self.high)
 
-    def names_release(self, version: Version) -> bool:
-        prerelease = self.prerelease_version
-        return prerelease is not None and prerelease.release == version.release
-
 
 class VersionRange(Value):
     """Set of versions: groups of comparators, of which one group must hold completely."""
@@ -94,11 +90,12 @@ class VersionRange(Value):
         A prerelease is, only if a comparator of the same group names a prerelease of the same
         release, as in npm and Cargo.
         """
-        return any(
-            all(comparator.allows(version) for comparator in group)
-            and (not version.prerelease or any(it.names_release(version) for it in group))
-            for group in self.groups
-        )
+        for group in self.groups:
+            prereleases = [it.prerelease_version for it in group if it.prerelease_version]
+            is_named = any(it.release == version.release for it in prereleases)
+            if (is_named or not version.prerelease) and all(it.allows(version) for it in group):
+                return True
+        return False
 
 
 def parse_tag(tag: str, package: str) -> Version | None:

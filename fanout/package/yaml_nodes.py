@@ -58,6 +58,11 @@ def manifest_problem(file: str, line: int, problem: str, remedy: str) -> Invalid
     )
 
 
+def single_problem(file: str, line: int, problem: str, remedy: str) -> InvalidManifest:
+    """Build the error for a file with one problem."""
+    return InvalidManifest([manifest_problem(file, line, problem, remedy)])
+
+
 def decode(data: bytes, file: str, limit: int) -> str:
     """Return the file's text without its byte order mark.
 
@@ -66,15 +71,13 @@ def decode(data: bytes, file: str, limit: int) -> str:
     """
     if len(data) > limit:
         problem = f"the file has {len(data):,} bytes, more than {limit:,}"
-        raise InvalidManifest([manifest_problem(file, 0, problem, "split it into several files")])
+        raise single_problem(file, 0, problem, "split it into several files")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problem = f"byte {error.start + 1} is not UTF-8"
-        raise InvalidManifest(
-            [manifest_problem(file, line, problem, "save the file as UTF-8")]
-        ) from None
+        raise single_problem(file, line, problem, "save the file as UTF-8") from None
     return text.removeprefix("\ufeff")
 
 
@@ -417,7 +420,18 @@ class _Composer:
             if node.start == node.end and ":" not in self.text[key.end : node.start]:
                 # `? key` alone: libyaml puts its value where the next token begins.
                 node.start = node.end = key.end
-            self.place_entry(parent, key, node)
+            name = self.key_name(key)
+            if name is None:
+                if key.kind == "mapping":  # `{{ name }}` of a template, most often
+                    problem = "{{ without quotes is a mapping inside a mapping"
+                    self.report(key, problem, "quote the whole value")
+                else:
+                    self.report(key, "a mapping has a key that is not a string", "quote the key")
+            elif (first := self.find_duplicate(parent, key, name)) is not None:
+                self.report(key, f"the key {name} is already on line {first.line}", "remove one")
+            else:
+                parent.children[name] = (key, node)
+                parent.data[name] = node.data
 
     def key_name(self, key: YamlNode) -> str | None:
         """Return a key as the text spells it, `on` and `0755` too; None if it cannot be a key."""
@@ -439,17 +453,3 @@ class _Composer:
         return next(
             (key_node for key_node in key_nodes if yaml11_key(key_node.data) == meaning), None
         )
-
-    def place_entry(self, parent: YamlNode, key: YamlNode, node: YamlNode) -> None:
-        name = self.key_name(key)
-        if name is None:
-            if key.kind == "mapping":  # `{{ name }}` of a template, most often
-                problem = "{{ without quotes is a mapping inside a mapping"
-                self.report(key, problem, "quote the whole value")
-            else:
-                self.report(key, "a mapping has a key that is not a string", "quote the key")
-        elif (first := self.find_duplicate(parent, key, name)) is not None:
-            self.report(key, f"the key {name} is already on line {first.line}", "remove one")
-        else:
-            parent.children[name] = (key, node)
-            parent.data[name] = node.data

@@ -109,8 +109,10 @@ def quote(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     char = match[0]
     if "\ud800" <= char <= "\udfff":
-        problem = f"half of a surrogate pair (U+{ord(char):04X}), which is not a character"
-        raise _invalid_value(f"the text has {problem}", "remove it")
+        raise _invalid_value(
+            f"the text has half of a surrogate pair (U+{ord(char):04X}), which is not a character",
+            "remove it",
+        )
     return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
 

@@ -54,11 +54,6 @@ def is_equal(left: Any, right: Any) -> bool:
     return cel_operators.is_equal(left, right)
 
 
-def is_unequal(left: Any, right: Any) -> bool:
-    """Negate `is_equal`."""
-    return not is_equal(left, right)
-
-
 def is_in(item: Any, container: Any) -> bool:
     """Return whether a scalar is in a list or the key of a map (`in`)."""
     kind = item.__class__
@@ -74,7 +69,7 @@ def is_in(item: Any, container: Any) -> bool:
 BINARY_OPERATORS = cel_operators.BINARY_OPERATORS | {
     "+": add,
     "==": is_equal,
-    "!=": is_unequal,
+    "!=": lambda left, right: not is_equal(left, right),
     "in": is_in,
     "field": cel_operators.get_field,
 }

@@ -33,7 +33,7 @@ from fanout.package.merge.list_rearrangement import (
     compare_values,
 )
 from fanout.package.merge.merge_keys import DEFAULT_SHAPE, Schemas, find_shape
-from fanout.package.sealed_values import find_seal
+from fanout.package.merge.merge_values import find_seal
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import format_scalar, is_plain
@@ -264,18 +264,14 @@ def rewrite_manifest(
     `changes_by_number` has the changes by the object's number in the file. A List is
     removed with its last item. Raises InvalidInput for a comment that cannot be placed.
     """
-    edits: list[Edit] = []
-    needs_second_pass = False
     texts = {number: it.text for number, it in changes_by_number.items() if it.text is not None}
     if texts:
         manifest = _replace_lines(manifest, texts)
-    for changes in changes_by_number.values():
-        edits += changes.edits
-        needs_second_pass = needs_second_pass or changes.dropped or bool(changes.comments)
+    edits = [edit for changes in changes_by_number.values() for edit in changes.edits]
     data = manifest.apply_edits_to_text(edits)
     # Comments and removals need the positions of the edited text, hence a second parse. Few
     # files have any, so the others are not charged for it.
-    if not needs_second_pass:
+    if not any(changes.dropped or changes.comments for changes in changes_by_number.values()):
         return data
     manifest = Manifest.parse(data, manifest.file)
     objects = find_objects(manifest)
@@ -284,18 +280,18 @@ def rewrite_manifest(
         manifest_object = objects[number]
         for path, text in changes.comments:
             comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
+    for index, comments_by_path in comments.items():
+        document = manifest.document(index)
+        spellings = document.spellings()
+        for path in comments_by_path:
+            if path not in spellings or not spellings[path].has_comment_room:
+                field, line = format_path(path), document.line_of(path)
+                raise render_error(
+                    "there is no room for a comment",
+                    "write the value on its own line, or exclude the object",
+                    ErrorLocation(field=field, file=manifest.file, line=line),
+                )
     if comments:
-        for index, comments_by_path in comments.items():
-            document = manifest.document(index)
-            spellings = document.spellings()
-            for path in comments_by_path:
-                if path not in spellings or not spellings[path].has_comment_room:
-                    field, line = format_path(path), document.line_of(path)
-                    raise render_error(
-                        "there is no room for a comment",
-                        "write the value on its own line, or exclude the object",
-                        ErrorLocation(field=field, file=manifest.file, line=line),
-                    )
         data = manifest.add_line_comments(comments)
     dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
     return remove_objects(Manifest.parse(data, manifest.file), dropped) if dropped else data

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
+from fanout.api.object_meta import is_secret
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, canonical_text
 from fanout.package.ignored_files import find_ignored
@@ -24,7 +25,7 @@ from fanout.variants.functions.function_interface import (
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, read_scopes
 from fanout.variants.functions.set_namespace import DEPENDS_ON
-from fanout.variants.injection_points import InjectionPoint, find_injection_points, is_injectable
+from fanout.variants.injection_points import InjectionPoint, find_injection_points
 from fanout.variants.manifest_objects import (
     ITEMS,
     ListItem,
@@ -209,7 +210,13 @@ def prepare_package(
         manifests=manifests,
         kptfile=clone_kptfile(package, manifests[KPTFILE], points),
         points=points,
-        injectable_keys=frozenset(it.key for it in points if is_injectable(it, limits.injectable)),
+        # Beside the administrator's rules, as no configuration may make Secrets injectable.
+        injectable_keys=frozenset(
+            it.key
+            for it in points
+            if not is_secret(it.group, it.kind)
+            and limits.injectable.allows(it.group, it.kind, it.field)
+        ),
         has_context=has_context,
         varying_files=tuple(dict.fromkeys([CONTEXT] * has_context + [it.file for it in points])),
         all_objects=all_objects,

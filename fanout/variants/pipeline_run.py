@@ -158,11 +158,17 @@ def find_sought(step: FunctionStep, overlay: Overlay) -> frozenset[str]:
 
 
 def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionResult:
-    """Return the result of the function about names that no object has."""
+    """Return the result of the function about names that no object has.
+
+    It is a warning if there are no others. One configuration may serve several packages, so one
+    that is used in part is often meant.
+    """
     matching = step.function.matching
     assert matching is not None, "only a function with names looks for any"
-    result = matching.build_result(step.function.name, step.config, missing)
-    return result._replace(where=replace(step.where, object="", field=""))
+    severity = "warning" if missing == matching.list_names(step.config) else "info"
+    where = replace(step.where, object="", field="")
+    message = matching.describe(", ".join(sorted(missing)))
+    return FunctionResult(message, severity, step.function.name, where)
 
 
 def collect_facts(

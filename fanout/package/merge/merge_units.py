@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fanout.control_characters import escape_unprintable
-from fanout.package.field_edits import same_json
+from fanout.package.field_edits import MISSING, get_value, same_json
 from fanout.package.json_manifest import is_json, read_json
 from fanout.package.kptfile import KPTFILE
 from fanout.package.merge.merge_values import EntrySpan, SideValue, ValueSides, find_line_end
@@ -59,11 +59,8 @@ LOCAL_CONFIG: Final = "config.kubernetes.io/local-config"
 
 def is_local_config(item: Any) -> bool:
     """Return whether the object is local-config: for tools, not for the cluster."""
-    metadata = item.get("metadata") if isinstance(item, dict) else None
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(annotations, dict):
-        return False
-    return str(annotations.get(LOCAL_CONFIG) or "false").lower() != "false"
+    mark = get_value(item, ("metadata", "annotations", LOCAL_CONFIG))
+    return mark is not MISSING and str(mark or "false").lower() != "false"
 
 
 def is_list(data: Any) -> bool:

@@ -45,13 +45,12 @@ from fanout.package.merge.merge_values import (
     drop_if_emptied,
     equal_data,
     equal_text,
-    merged_list,
-    merged_mapping,
+    find_seal,
+    merged_collection,
     take_local,
     take_side,
     take_upstream,
 )
-from fanout.package.sealed_values import find_seal
 from fanout.values import replace
 
 # Fields of a Kptfile that name the package's origin. Each is one value: a mixture of two origins
@@ -183,7 +182,7 @@ class ObjectMerge:
             else:
                 outcome = fields.merge_value(field_sides, unknown_shape(str(name)), (str(name),))
             entries.append(MergedEntry(str(name), *field_sides, outcome))
-        return merged_mapping(entries)
+        return merged_collection(entries, dict)
 
     def merge_items(self, key: UnitKey, sides: ValueSides) -> MergeOutcome:
         """Merge the items that stay in this List, and remove those that leave it."""
@@ -200,7 +199,7 @@ class ObjectMerge:
                 outcome = self.merge_unit(item) if stays else REMOVED_OUTCOME
                 entries.append(MergedEntry("", *values, outcome))
         lists = [side.children["items"] if side else None for side in sides]
-        return drop_if_emptied(merged_list(entries), (lists[0], lists[1], lists[2]))
+        return drop_if_emptied(merged_collection(entries, list), (lists[0], lists[1], lists[2]))
 
 
 @dataclass(slots=True)
@@ -276,7 +275,7 @@ class FieldMerge:
             entry = origin.get(name), upstream.get(name), local.get(name)
             outcome = self.merge_value(entry, shape.child(name), (*path, name))
             entries.append(MergedEntry(name, *entry, outcome))
-        return drop_if_emptied(merged_mapping(entries), sides)
+        return drop_if_emptied(merged_collection(entries, dict), sides)
 
     def merge_list(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
         """Merge a list by merge keys if every element has them, else like the lines of a text."""
@@ -319,7 +318,7 @@ class FieldMerge:
             else:
                 outcome = self.merge_value(element, shape.element(), element_path)
             entries.append(MergedEntry("", *element, outcome))
-        return drop_if_emptied(merged_list(entries), sides)
+        return drop_if_emptied(merged_collection(entries, list), sides)
 
     def merge_keyless(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
         """Merge by aligning the elements like lines; adjoining edits are one conflict.
@@ -361,7 +360,7 @@ class FieldMerge:
                 else:
                     added = local[position]
                     entries.append(MergedEntry("", None, None, added, take_local(added)))
-        return drop_if_emptied(merged_list(entries), sides)
+        return drop_if_emptied(merged_collection(entries, list), sides)
 
     def record_conflict(
         self, sides: ValueSides, path: Path, default: MergeSide = MergeSide.UPSTREAM

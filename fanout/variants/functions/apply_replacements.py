@@ -270,12 +270,6 @@ class ReplacementTarget(Value):
     path_texts: tuple[str, ...]  # the paths as written
     options: ReplacementOptions
 
-    def is_target(self, item: Object) -> bool:
-        """Return whether the object is a target."""
-        return self.select.selects(item) and not any(
-            selector.selects(item) for selector in self.reject
-        )
-
 
 class Replacement(Value):
     """One value and its targets."""
@@ -472,22 +466,21 @@ class _Survey:
 def _run_replacements(
     config: _Config, items: Sequence[VisibleObject], *, skips_missing: bool = False
 ) -> _Survey:
-    survey = _Survey(
-        {
-            id(item.text): _ObjectDraft(ValueEditor(item.value), item.file, item.size_limiter)
-            for item in items
-        },
-        skips_missing,
-    )
-    drafts = survey.drafts.values()
+    drafts = {
+        id(item.text): _ObjectDraft(ValueEditor(item.value), item.file, item.size_limiter)
+        for item in items
+    }
+    survey = _Survey(drafts, skips_missing)
     for number, replacement in enumerate(config):
-        survey.count(len(drafts))
-        value = _find_source_value(
-            replacement, f"replacements[{number}].source", list(drafts), survey.count
-        )
+        value = _find_source_value(replacement, f"replacements[{number}].source", survey)
         for target in replacement.targets:
             survey.count(len(drafts) * (1 + len(target.reject)))
-            targeted = [draft for draft in drafts if target.is_target(draft.value)]
+            targeted = [
+                draft
+                for draft in drafts.values()
+                if target.select.selects(draft.value)
+                and not any(selector.selects(draft.value) for selector in target.reject)
+            ]
             if not targeted:
                 survey.unmatched_targets.append(target)
             for draft in targeted:
@@ -501,22 +494,19 @@ def _run_replacements(
     return survey
 
 
-def _find_source_value(
-    replacement: Replacement,
-    config_field: str,
-    drafts: Sequence[_ObjectDraft],
-    count: Callable[[int], None],
-) -> object:
+def _find_source_value(replacement: Replacement, config_field: str, survey: _Survey) -> object:
+    survey.count(len(survey.drafts))
     if replacement.source is None:
         return replacement.value
-    sources = [draft.value for draft in drafts if replacement.source.selects(draft.value)]
+    values = [draft.value for draft in survey.drafts.values()]
+    sources = [value for value in values if replacement.source.selects(value)]
     if len(sources) != 1:
         problem = "nothing matches" if not sources else f"{len(sources)} objects match"
         raise InvalidInput(
             f"{config_field}: {problem} {replacement.source}",
             remedy="select one object of the package",
         )
-    paths = list(find_paths(sources[0], replacement.path, count))
+    paths = list(find_paths(sources[0], replacement.path, survey.count))
     value = get_value(sources[0], paths[0]) if len(paths) == 1 else None
     if value in (None, "", {}, []):
         raise InvalidInput(
@@ -567,23 +557,17 @@ def _replace_fields(
                     draft.set(*change)
                 paths = [path]
             for path in paths:
-                present = draft.edited.peek(path)
-                draft.set(
-                    path, _new_value(present, value, path, target.options, draft.size_limiter)
-                )
+                draft.set(path, _new_value(draft, path, value, target.options))
         except UnfitObject as unfit:
             problem = f"{config_field} ({text}): {unfit.problem}"
             raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
 
 
 def _new_value(
-    present: object,
-    value: object,
-    path: Path,
-    options: ReplacementOptions,
-    size_limiter: SizeLimiter,
+    draft: _ObjectDraft, path: Path, value: object, options: ReplacementOptions
 ) -> object:
     """Return the field's new value. A text stays a text, whatever value is copied there."""
+    present = draft.edited.peek(path)
     if options.delimiter:
         if isinstance(present, dict | list) or isinstance(value, dict | list):
             raise UnfitObject(path, "delimiter needs a string", "remove it")
@@ -595,7 +579,7 @@ def _new_value(
             parts.append(text)
         else:
             parts[options.index] = text
-        return size_limiter.join(options.delimiter, parts, path)
+        return draft.size_limiter.join(options.delimiter, parts, path)
     if isinstance(present, str) and not isinstance(value, dict | list | str):
         return _to_text(value, "")
     return value

@@ -148,15 +148,6 @@ class Matching(Value):
     find_names: Callable[[Any, Object, PackageFacts], Iterator[str]]
     describe: Callable[[str], str]  # a sentence about names that no object has
 
-    def build_result(self, function: str, config: Any, missing: frozenset[str]) -> FunctionResult:
-        """Return the result about names that no object has.
-
-        It is a warning if there are no others. One configuration may serve several packages, so
-        one that is used in part is often meant.
-        """
-        severity = "warning" if missing == self.list_names(config) else "info"
-        return FunctionResult(self.describe(", ".join(sorted(missing))), severity, function)
-
 
 class CatalogFunction(Value):
     """A function of the catalog that runs inside fanout.

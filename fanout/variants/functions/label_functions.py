@@ -6,7 +6,7 @@ budgets, affinities) labels are set only where `matchLabels` exist, because an e
 all pods.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from fanout.api.text_fields import LABEL_KEY, LABEL_VALUE
@@ -19,9 +19,10 @@ from fanout.variants.functions.field_specs import (
     WORKLOADS,
     FieldSpec,
     SortedTexts,
+    fields_of_kind,
     parse_field_specs,
     pod_template_fields,
-    set_values,
+    walk_path,
 )
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -31,6 +32,7 @@ from fanout.variants.functions.function_interface import (
     check_words,
     is_function_kind,
     kind_values,
+    mapping,
     parse_texts,
 )
 
@@ -115,7 +117,18 @@ class _Entries(Value):
         return cls(values, _ANNOTATION_FIELDS + further_fields)
 
     def changes(self, item: Object, _facts: PackageFacts) -> Iterator[Change]:
-        return set_values(self.fields, self.values, item)
+        api_version, kind = str(item.get("apiVersion", "")), str(item.get("kind", ""))
+        for field in fields_of_kind(self.fields, api_version, kind):
+            for path, parent in walk_path(item, field.existing_path, ()):
+                if not isinstance(parent, Mapping):
+                    continue
+                present: object = parent
+                for key in field.created_path:
+                    present = mapping(present).get(key)
+                present_values = mapping(present)
+                for key, value in self.values:
+                    if present_values.get(key) != value:
+                        yield (*path, *field.created_path, key), value
 
 
 SET_LABELS = CatalogFunction(

@@ -264,6 +264,100 @@ class _Config(Value):
     def searches_values(self) -> bool:
         return bool(self.value or self.expression)
 
+    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+        if not self.put_value and not self.put_comment:
+            return
+        pattern = self.path.split(".") if self.path else None
+        create_missing = pattern is not None and not self.searches_values and is_literal(pattern)
+        if create_missing and self.files and compile_glob(self.files).match(facts.file) is None:
+            return
+        for path, value, groups in self.find_matches(item, facts):
+            create_missing = False
+            if isinstance(value, list):
+                if self.put_comment:
+                    yield path, LineComment(self.put_comment)
+                continue
+            assert facts.text is not None
+            spelling = facts.text.spelling(path)
+            if self.put_value:
+                text = self.insert_groups(self.put_value, groups, facts, path)
+                yield path, infer_value(text, spelling, path, item)
+            if self.put_comment:
+                if not spelling.has_comment_room:
+                    raise UnfitObject(
+                        path, "a comment does not fit here", "write the value on its own line"
+                    )
+                yield path, LineComment(self.insert_groups(self.put_comment, groups, facts, path))
+        if create_missing and self.put_value and pattern is not None:
+            yield from self.create_field(item, tuple(pattern), facts)
+
+    def check_object(self, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+        """Report matches if nothing is to be set; values of Secrets are not shown."""
+        if self.put_value or self.put_comment:
+            return
+        for path, value, groups in self.find_matches(item, facts):
+            if isinstance(value, list):
+                description = f"a list of {len(value)}"
+            else:
+                description = (
+                    "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
+                )
+            yield ObjectFinding(path, f"{description} is found", "info")
+
+    def find_matches(
+        self, item: Object, facts: PackageFacts
+    ) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
+        """Yield path, value and groups of each match; group 0 is the complete text.
+
+        A list has no text and is matched by its path alone.
+        """
+        if self.files and compile_glob(self.files).match(facts.file) is None:
+            return
+        pattern = self.path.split(".") if self.path else None
+        for path, value in _walk_values(item, ()):
+            if pattern is not None and not matches_path(split_path(path), pattern):
+                continue
+            if isinstance(value, list):
+                if not self.searches_values:
+                    yield path, value, ()
+                continue
+            assert facts.text is not None
+            text = facts.text.spelling(path).text or ""
+            if self.value and self.value != text:
+                continue
+            groups: tuple[str | None, ...] | None = (text,)
+            if self.expression:
+                groups = compile_regex(self.expression).match(text) if text else None
+            if groups is not None:
+                yield path, value, groups
+
+    def create_field(self, item: Object, path: Path, facts: PackageFacts) -> Iterator[Change]:
+        """Yield the changes that create the field in an object without it."""
+        assert facts.text is not None
+        value: object = item
+        for at, part in enumerate(path):
+            if value is not None and not isinstance(value, dict):
+                raise UnfitObject(
+                    path[:at], "by-path passes a value that is not a map", "correct by-path"
+                )
+            value = (value or {}).get(part)
+        if isinstance(value, dict):
+            raise UnfitObject(path, "by-path leads to a map", "correct by-path")
+        spelling = facts.text.spelling(path)._replace(quoted=False)
+        yield path, infer_value(self.put_value, spelling, path, item)
+        if self.put_comment:
+            yield path, LineComment(self.put_comment)
+
+    def insert_groups(
+        self, text: str, groups: tuple[str | None, ...], facts: PackageFacts, path: Path
+    ) -> str:
+        if not self.expression:
+            return text
+        assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
+        return facts.size_limiter.substitute(
+            _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
+        )
+
 
 def _configure(config: Object) -> _Config:
     values = parse_fields(dict(parse_data(config)), "data", (*_SEARCH_SETTINGS, *_PUT_SETTINGS))
@@ -300,74 +394,6 @@ def _configure(config: Object) -> _Config:
     return parsed
 
 
-def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    if not config.put_value and not config.put_comment:
-        return
-    pattern = config.path.split(".") if config.path else None
-    create_missing = pattern is not None and not config.searches_values and is_literal(pattern)
-    if create_missing and config.files and compile_glob(config.files).match(facts.file) is None:
-        return
-    for path, value, groups in _find_matches(config, item, facts):
-        create_missing = False
-        if isinstance(value, list):
-            if config.put_comment:
-                yield path, LineComment(config.put_comment)
-            continue
-        assert facts.text is not None
-        spelling = facts.text.spelling(path)
-        if config.put_value:
-            text = _insert_groups(config, config.put_value, groups, facts, path)
-            yield path, infer_value(text, spelling, path, item)
-        if config.put_comment:
-            if not spelling.has_comment_room:
-                raise UnfitObject(
-                    path, "a comment does not fit here", "write the value on its own line"
-                )
-            yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
-    if create_missing and config.put_value and pattern is not None:
-        yield from _create_field(config, item, tuple(pattern), facts)
-
-
-def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
-    """Report matches if nothing is to be set; values of Secrets are not shown."""
-    if config.put_value or config.put_comment:
-        return
-    for path, value, groups in _find_matches(config, item, facts):
-        if isinstance(value, list):
-            description = f"a list of {len(value)}"
-        else:
-            description = "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
-        yield ObjectFinding(path, f"{description} is found", "info")
-
-
-def _find_matches(
-    config: _Config, item: Object, facts: PackageFacts
-) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
-    """Yield path, value and groups of each match; group 0 is the complete text.
-
-    A list has no text and is matched by its path alone.
-    """
-    if config.files and compile_glob(config.files).match(facts.file) is None:
-        return
-    pattern = config.path.split(".") if config.path else None
-    for path, value in _walk_values(item, ()):
-        if pattern is not None and not matches_path(split_path(path), pattern):
-            continue
-        if isinstance(value, list):
-            if not config.searches_values:
-                yield path, value, ()
-            continue
-        assert facts.text is not None
-        text = facts.text.spelling(path).text or ""
-        if config.value and config.value != text:
-            continue
-        groups: tuple[str | None, ...] | None = (text,)
-        if config.expression:
-            groups = compile_regex(config.expression).match(text) if text else None
-        if groups is not None:
-            yield path, value, groups
-
-
 def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
     """Yield path and value of all scalars and lists in the object."""
     if isinstance(value, dict):
@@ -380,43 +406,12 @@ def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
             yield from _walk_values(child, (*path, at))
 
 
-def _insert_groups(
-    config: _Config, text: str, groups: tuple[str | None, ...], facts: PackageFacts, path: Path
-) -> str:
-    if not config.expression:
-        return text
-    assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
-    return facts.size_limiter.substitute(
-        _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
-    )
-
-
-def _create_field(
-    config: _Config, item: Object, path: Path, facts: PackageFacts
-) -> Iterator[Change]:
-    """Yield the changes that create the field in an object without it."""
-    assert facts.text is not None
-    value: object = item
-    for at, part in enumerate(path):
-        if value is not None and not isinstance(value, dict):
-            raise UnfitObject(
-                path[:at], "by-path passes a value that is not a map", "correct by-path"
-            )
-        value = (value or {}).get(part)
-    if isinstance(value, dict):
-        raise UnfitObject(path, "by-path leads to a map", "correct by-path")
-    spelling = facts.text.spelling(path)._replace(quoted=False)
-    yield path, infer_value(config.put_value, spelling, path, item)
-    if config.put_comment:
-        yield path, LineComment(config.put_comment)
-
-
 SEARCH_REPLACE = CatalogFunction(
     "search-replace",
     "3",
     _configure,
-    _changes,
+    _Config.changes,
     reads_text=True,
     includes_local=True,
-    check_object=_check_object,
+    check_object=_Config.check_object,
 )
