@@ -146,7 +146,6 @@ class _ProgramRun:
             self.process.stdin.close()
 
 
-_SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
 _SCRIPTS_PER_WORKER = 20  # scripts; starting a second worker takes as long as running them
 _STEPS_PER_TICK = 50  # that a thousand instructions of a script count as
 
@@ -160,7 +159,7 @@ def run_scripts(
     """Run scripts, several at a time; the results are in the order of the scripts."""
     results: list[ScriptOutput | ResponseError] = [ResponseError("it was not run")] * len(scripts)
     pending = deque(enumerate(scripts))
-    workers = WorkerPool(_SCRIPT_WORKER_MODULE, limits, events)
+    workers = WorkerPool("fanout.sandbox.starlark_worker", limits, events)
 
     def run_pending(worker_number: int) -> None:
         while pending:

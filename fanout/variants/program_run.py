@@ -42,7 +42,6 @@ _PLACE_KEYS = ("path", "index")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _SEVERITIES = ("error", "warning", "info")
 _MAX_STDERR = 500  # characters of stderr in a message
-SentPlace = tuple[str, int]  # file, and index of the object in it
 
 
 class ReturnedObject(NamedTuple):
@@ -57,14 +56,14 @@ class ProgramResult(NamedTuple):
     """A result as written by a program, and the place it concerns."""
 
     result: FunctionResult
-    place: SentPlace | None
+    place: ObjectPlace | None
     reference: tuple[str, str, str]  # kind, namespace, name
 
 
 _Output = tuple[list[ReturnedObject], list[ProgramResult]]
 
 
-def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) -> dict[str, Any]:
+def build_resource_list(items: Iterable[tuple[ObjectPlace, Object]], config: str) -> dict[str, Any]:
     """Return the input of a program: the objects with their places, and its configuration.
 
     `config` is the configuration object as JSON.

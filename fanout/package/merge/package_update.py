@@ -195,10 +195,8 @@ def _record_subpackage_conflict(
         for part in parts
     ]
     origin, upstream, local = (f"tree {tree_id(it)}" if it else MISSING for it in entries)
-    where = ErrorLocation(file=directory)
-    conflict = build_conflict(
-        where, cause, (origin, upstream, local), MergeSide.LOCAL, merge.choices
-    )
+    values, where = (origin, upstream, local), ErrorLocation(file=directory)
+    conflict = build_conflict(where, cause, values, MergeSide.LOCAL, merge.choices)
     one, other = (1, 2) if parts[1] and parts[2] else (0, 1 if parts[1] else 2)
     differing = {path for path, _ in parts[one].items() ^ parts[other].items()}
     names = ("base", "upstream", "local")

@@ -362,11 +362,9 @@ def _source_text(text: str, key: YamlNode | None, node: YamlNode) -> str:
 
 # ---- comments -----------------------------------------------------------------------------------
 
-Replacement = tuple[int, int, str]  # start and end in the local text, and the new text
 
-
-def merge_comments(entry: MergedEntry, *, is_line_replaced: bool) -> Iterator[Replacement]:
-    """Yield the changes of the comments of an entry that stays.
+def merge_comments(entry: MergedEntry, *, is_line_replaced: bool) -> Iterator[tuple[int, int, str]]:
+    """Yield the changes of the comments of an entry that stays: range in the local text, new text.
 
     `is_line_replaced`: the comment on its line was replaced with the value.
     """

@@ -154,9 +154,8 @@ class CatalogFunction(Value):
 
     `version` enters the digest: raise it whenever the function yields something else for the same
     package. `configure` parses the configuration object to a hashable value and raises
-    InvalidInput. `changes` yields the changes to an object and raises UnfitObject. `depends_on`
-    yields the values that decide where `changes` puts something; other texts of the configuration
-    are only passed through. Without it, variants are never rendered from a compiled template.
+    InvalidInput. `changes` yields the changes to an object and raises UnfitObject. Without
+    `depends_on`, variants are never rendered from a compiled template.
     """
 
     name: str

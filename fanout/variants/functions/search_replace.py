@@ -13,7 +13,6 @@ https://github.com/google/re2/wiki/Syntax
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Final
 
 from fanout.api.reasons import Reason
@@ -46,21 +45,19 @@ _SYNTAX_REMEDY: Final = "use RE2's syntax"
 _SINGLE_BYTE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(?:(C)|.)", re.DOTALL)
 _LOOKAROUND: Final = ("(?=", "(?!", "(?<=", "(?<!", "(?P")
 # RE2's own words and ours; the fragment is the part of the expression that RE2 objects to.
-_PROBLEMS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "missing )": "a parenthesis is not closed in {fragment}",
-        "unexpected )": "a parenthesis is closed that was not opened",
-        "missing ]": "a bracket is not closed in {fragment}",
-        "no argument for repetition operator": "there is nothing to repeat with {fragment}",
-        "bad repetition operator": "a repetition is repeated with {fragment}",
-        "invalid repetition size": ("a repetition is too long or runs backward in {fragment}"),
-        "invalid character class range": "{fragment} is not a valid character class or range",
-        "invalid escape sequence": "{fragment} is not a valid escape",
-        "invalid perl operator": "{fragment} is not supported",
-        "invalid named capture group": "{fragment} is not a valid group name",
-        "trailing \\": "nothing follows the last \\",
-    }
-)
+_PROBLEMS: Final[Mapping[str, str]] = {
+    "missing )": "a parenthesis is not closed in {fragment}",
+    "unexpected )": "a parenthesis is closed that was not opened",
+    "missing ]": "a bracket is not closed in {fragment}",
+    "no argument for repetition operator": "there is nothing to repeat with {fragment}",
+    "bad repetition operator": "a repetition is repeated with {fragment}",
+    "invalid repetition size": ("a repetition is too long or runs backward in {fragment}"),
+    "invalid character class range": "{fragment} is not a valid character class or range",
+    "invalid escape sequence": "{fragment} is not a valid escape",
+    "invalid perl operator": "{fragment} is not supported",
+    "invalid named capture group": "{fragment} is not a valid group name",
+    "trailing \\": "nothing follows the last \\",
+}
 
 
 class Regex(Value):
