@@ -59,16 +59,15 @@ class ObjectChanges(NamedTuple):
 NO_CHANGES = ObjectChanges()
 
 
-class Overlay:
+class Overlay(ValueEditor):
     """Collector of the changes to one object; upstream's data is never modified."""
 
     __slots__ = (
-        *("_changed", "_comments", "_document", "_edited", "_file", "_origin", "_parents", "_text"),
-        "dropped",
+        *("_changed", "_comments", "_document", "_file", "_origin", "_parents", "_text", "dropped"),
     )
 
     def __init__(self, file: str, manifest_object: ManifestObject) -> None:
-        self._edited = ValueEditor(manifest_object.value)
+        super().__init__(manifest_object.value)
         self.dropped = False
         self._changed: dict[Path, None] = {}  # in order
         self._parents: set[Path] = set()  # of the changed paths
@@ -77,15 +76,6 @@ class Overlay:
         self._origin = manifest_object
         self._text: str | None = None
         self._file = file
-
-    @property
-    def value(self) -> Any:
-        """The current value."""
-        return self._edited.value
-
-    def peek(self, path: Path) -> Any:
-        """Return the current value at a path, or MISSING. The next change may change it."""
-        return self._edited.peek(path)
 
     def set(self, path: Path, value: object) -> None:
         """Set the value at the path, or remove what is there (REMOVE).
@@ -106,7 +96,7 @@ class Overlay:
             return
         self.refuse_sealed(path)
         try:
-            self._edited.set(path, value)
+            super().set(path, value)
         except BlockedPath as blocked:
             raise self._build_error(path[: blocked.depth], blocked.message) from None
         top = self._find_edit_path(path)
@@ -131,7 +121,8 @@ class Overlay:
 
     def rebase(self, text: str, document: ManifestObject) -> None:
         """Continue from lines with all changes so far; `document` is their parsed form."""
-        self._edited, self._text, self._document = ValueEditor(document.value), text, document
+        super().__init__(document.value)
+        self._text, self._document = text, document
         self._changed, self._comments, self._parents = {}, {}, set()
 
     @property
