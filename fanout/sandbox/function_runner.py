@@ -161,13 +161,36 @@ def run_scripts(
     pending = deque(enumerate(scripts))
     workers = WorkerPool("fanout.sandbox.starlark_worker", limits, events)
 
+    def run_one(worker_number: int, script: ScriptRun) -> ScriptOutput | ResponseError:
+        source = json.dumps(script.source)
+        if budget is not None and (refusal := budget.find_refusal(script.source)) is not None:
+            return _refuse("the script was not run", refusal)
+        request = f'{{"source":{source},"list":{script.resource_list}}}'
+        try:
+            response = workers.send_request(worker_number, request)
+        except WorkerEndedError as end:
+            if budget is not None:
+                return _refuse("the script was ended", budget.note_excess(script.source, str(end)))
+            remedy = "see sandbox of the configuration"
+            return ResponseError(f"the script was ended: {end}", remedy, is_final=False)
+        if "refused" in response:
+            reason, problem, remedy = response["refused"]
+            # The same on every machine, so the error is kept, with the script and its input.
+            if budget is not None and reason == Reason.LIMIT_EXCEEDED:
+                budget.note_excess(script.source, problem)
+            return ResponseError(problem, remedy)
+        if budget is not None:
+            budget.spend(max(0, _STEPS_PER_TICK * response["steps"] - FREE_STEPS))
+            budget.note_success(script.source)
+        return ScriptOutput(response["items"], tuple(response["printed"]))
+
     def run_pending(worker_number: int) -> None:
         while pending:
             try:
                 number, script = pending.popleft()
             except IndexError:  # another thread took the last script
                 return
-            results[number] = _run_script(workers, worker_number, script, budget)
+            results[number] = run_one(worker_number, script)
 
     worker_count = min(limits.processes, 1 + len(scripts) // _SCRIPTS_PER_WORKER)
     try:
@@ -177,32 +200,6 @@ def run_scripts(
     finally:
         workers.close()
     return results
-
-
-def _run_script(
-    workers: WorkerPool, worker_number: int, script: ScriptRun, budget: EvaluationBudget | None
-) -> ScriptOutput | ResponseError:
-    source = json.dumps(script.source)
-    if budget is not None and (refusal := budget.find_refusal(script.source)) is not None:
-        return _refuse("the script was not run", refusal)
-    request = f'{{"source":{source},"list":{script.resource_list}}}'
-    try:
-        response = workers.send_request(worker_number, request)
-    except WorkerEndedError as end:
-        if budget is not None:
-            return _refuse("the script was ended", budget.note_excess(script.source, str(end)))
-        remedy = "see sandbox of the configuration"
-        return ResponseError(f"the script was ended: {end}", remedy, is_final=False)
-    if "refused" in response:
-        reason, problem, remedy = response["refused"]
-        # The same on every machine, so the error is kept, with the script and its input.
-        if budget is not None and reason == Reason.LIMIT_EXCEEDED:
-            budget.note_excess(script.source, problem)
-        return ResponseError(problem, remedy)
-    if budget is not None:
-        budget.spend(max(0, _STEPS_PER_TICK * response["steps"] - FREE_STEPS))
-        budget.note_success(script.source)
-    return ScriptOutput(response["items"], tuple(response["printed"]))
 
 
 def _refuse(action: str, refusal: ExpressionFailure) -> ResponseError:

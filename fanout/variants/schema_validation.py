@@ -59,20 +59,15 @@ class KindSchemas:
         return report.faults
 
     def _validator_of(self, name: str) -> _Validator:
-        validator = self._validators.get(name)
-        if validator is None:
-
+        if name not in self._validators:
+            # Definitions may refer to themselves (JSONSchemaProps does): the reference, which is
+            # looked up when it is called, must be there before the definition is compiled.
             def deferred(value: Any, path: Path, report: _Report) -> None:
-                """Look the validator up when it is called, not when it is built."""
                 self._validators[name](value, path, report)
 
-            # Definitions may refer to themselves (JSONSchemaProps does): the reference must be
-            # there before the definition is compiled.
             self._validators[name] = deferred
-            validator = self._validators[name] = _compile_schema(
-                self._definitions[name], self._validator_of
-            )
-        return validator
+            self._validators[name] = _compile_schema(self._definitions[name], self._validator_of)
+        return self._validators[name]
 
 
 def find_custom_faults(
