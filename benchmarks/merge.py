@@ -17,9 +17,9 @@ from benchmarks.inputs import NAMESPACE, PACKAGE, deployment, package_files
 from benchmarks.report import report_rows
 from benchmarks.rows import Row, at_most
 from fanout.cli.main import GC_THRESHOLD
-from fanout.package.merge.package_update import Files, merge_packages
+from fanout.package.merge.package_update import merge_packages
 from fanout.package.revision import Revision
-from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.package.tree_ids import Files, TreeEntry, blob_id, tree_id
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.variants.package_preparation import prepare_package

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 KEPT: dict[WorkerLimits, ProcessSandbox] = {}

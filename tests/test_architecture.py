@@ -45,7 +45,7 @@ LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
 LOADS_LATE = [
     PACKAGE / "git" / "git_command.py",
     PACKAGE / "package" / "manifest.py",
-    PACKAGE / "variants" / "functions" / "regex.py",
+    PACKAGE / "variants" / "functions" / "search_replace.py",
 ]
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 ROOT = Path(__file__).parent.parent

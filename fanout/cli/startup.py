@@ -50,7 +50,7 @@ from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import Setup, World
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
-from fanout.sandbox.worker_limits import WorkerLimits as SandboxLimits
+from fanout.sandbox.worker_protocol import WorkerLimits as SandboxLimits
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
 from fanout.telemetry.redaction import Redactor

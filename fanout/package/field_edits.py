@@ -4,7 +4,7 @@ The functions here define what an edit does; text patches and round trips are ve
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -50,19 +50,11 @@ class BlockedPath(Exception):
         self.message = sentence
 
 
-def apply_edits(data: Any, edits: Iterable[Edit]) -> Any:
-    """Return the data after the edits, made in their order; the argument is not changed.
+def with_value(data: Any, path: Path, value: Any) -> Any:
+    """Return the data with one value set or removed; the argument is not changed.
 
     Raises BlockedPath.
     """
-    edited = ValueEditor(data)
-    for edit in edits:
-        edited.set(edit.path, edit.value)
-    return edited.value
-
-
-def with_value(data: Any, path: Path, value: Any) -> Any:
-    """Return the data with one value set or removed. Raises BlockedPath."""
     edited = ValueEditor(data)
     edited.set(path, value)
     return edited.value

@@ -11,11 +11,16 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from fanout.errors import InvalidInput
 from fanout.package.field_edits import same_json
 from fanout.package.package_limits import ValueCounter
 from fanout.package.sequence_alignment import equal_blocks
-from fanout.package.yaml_nodes import MAX_DEPTH, InvalidManifest, manifest_problem, parse_yaml
+from fanout.package.yaml_nodes import (
+    MAX_DEPTH,
+    InvalidManifest,
+    manifest_problem,
+    parse_yaml,
+    single_problem,
+)
 
 
 def match_elements(before: list[Any], after: list[Any]) -> list[int | None]:
@@ -234,12 +239,10 @@ def read_json(text: str, file: str, counter: ValueCounter | None = None) -> Any:
     try:
         data = json.loads(text, object_pairs_hook=build_object, parse_constant=constants.append)
     except json.JSONDecodeError as error:
-        problem = manifest_problem(
-            file, error.lineno, f"JSON syntax: {error.msg}", "correct the syntax"
-        )
-        raise InvalidManifest([problem]) from None
+        problem = f"JSON syntax: {error.msg}"
+        raise single_problem(file, error.lineno, problem, "correct the syntax") from None
     except (RecursionError, ValueError) as error:
-        raise InvalidManifest([_limit_problem(file, error)]) from None
+        raise _limit_error(file, error) from None
     # JSON is YAML: the parser with positions is slower, and names the lines of the repeated keys.
     problems = parse_yaml(text, file).problems if has_duplicate else []
     problems += [
@@ -270,15 +273,15 @@ def _check_json(data: object, file: str) -> None:
         # surrogate pairs.
         json.dumps(data, ensure_ascii=False, allow_nan=False).encode()
     except (RecursionError, ValueError) as error:
-        raise InvalidManifest([_limit_problem(file, error)]) from None
+        raise _limit_error(file, error) from None
 
 
-def _limit_problem(file: str, error: Exception) -> InvalidInput:
+def _limit_error(file: str, error: Exception) -> InvalidManifest:
     if isinstance(error, RecursionError):
-        return manifest_problem(file, 0, f"more than {MAX_DEPTH} levels deep", "flatten the object")
+        return single_problem(file, 0, f"more than {MAX_DEPTH} levels deep", "flatten the object")
     if isinstance(error, UnicodeEncodeError):
-        return manifest_problem(file, 0, "half of a surrogate pair is not a character", "remove it")
-    return manifest_problem(file, 0, "a number is too large", "quote it if it is a string")
+        return single_problem(file, 0, "half of a surrogate pair is not a character", "remove it")
+    return single_problem(file, 0, "a number is too large", "quote it if it is a string")
 
 
 def find_json_line(text: str, path: tuple[str | int, ...]) -> int:

@@ -16,13 +16,13 @@ from fanout.package.field_edits import MISSING, REMOVE, Edit, Path, format_path,
 from fanout.package.manifest import Document, Manifest
 from fanout.values import Value, asdict
 
-KPTFILE_NAME: Final = "Kptfile"
+KPTFILE: Final = "Kptfile"
 API_VERSION: Final = "kpt.dev/v1"
 
 
 def package_directories(paths: Iterable[str]) -> set[str]:
     """Return the directories of the package ("") and of its subpackages, by their Kptfiles."""
-    return {"", *(p.rpartition("/")[0] for p in paths if p.endswith(f"/{KPTFILE_NAME}"))}
+    return {"", *(p.rpartition("/")[0] for p in paths if p.endswith(f"/{KPTFILE}"))}
 
 
 def find_package(path: str, directories: Collection[str]) -> str:
@@ -74,7 +74,7 @@ def find_kptfile(manifest: Manifest) -> Document:
     """Return the only document of a Kptfile. Raises InvalidInput if the file is not a Kptfile."""
 
     def refuse(problem: str, line: int) -> InvalidInput:
-        remedy = f"it must be one object of apiVersion {API_VERSION} and kind {KPTFILE_NAME}"
+        remedy = f"it must be one object of apiVersion {API_VERSION} and kind {KPTFILE}"
         return package_problem(problem, remedy, ErrorLocation(file=manifest.file, line=line))
 
     if not manifest.documents:
@@ -84,7 +84,7 @@ def find_kptfile(manifest: Manifest) -> Document:
         raise refuse("the Kptfile has more than one document", extra[0].line_of(()))
     if not isinstance(document.value, dict):
         raise refuse("the Kptfile is not a mapping", document.line_of(()))
-    for field, expected in (("apiVersion", API_VERSION), ("kind", KPTFILE_NAME)):
+    for field, expected in (("apiVersion", API_VERSION), ("kind", KPTFILE)):
         actual = document.value.get(field)
         if actual != expected:
             problem = (
@@ -99,11 +99,8 @@ def upstream_edits(kptfile: Document, upstream: UpstreamLock) -> list[Edit]:
 
     Like kpt's, directories begin with a slash.
     """
-    git = {
-        "repo": upstream.repo,
-        "directory": "/" + upstream.directory.strip("/"),
-        "ref": upstream.ref,
-    }
+    directory = "/" + upstream.directory.strip("/")
+    git = {"repo": upstream.repo, "directory": directory, "ref": upstream.ref}
     lock = {**git, "commit": upstream.commit}
     fields: dict[Path, str] = {
         ("upstream", "type"): "git",
@@ -235,7 +232,7 @@ _INFO: Final = _FieldsRule(
     }
 )
 _META: Final = {"name": _TEXT, "namespace": _TEXT, "labels": _TEXTS, "annotations": _TEXTS}
-_KPTFILE: Final = _FieldsRule(
+_KPTFILE_RULE: Final = _FieldsRule(
     {
         "apiVersion": _TEXT,
         "kind": _TEXT,
@@ -270,7 +267,7 @@ _Breaches = Iterator[tuple[Path, str, str]]  # where, what is wrong, what to do
 
 def find_kptfile_problems(kptfile: Document) -> list[InvalidInput]:
     """Return every breach of kpt's rules in a Kptfile, with file and line."""
-    breaches = [*_check_rule(kptfile.value, _KPTFILE, ())]
+    breaches = [*_check_rule(kptfile.value, _KPTFILE_RULE, ())]
     for path, entry in pipeline_functions(kptfile.value):
         if isinstance(entry, Mapping):
             breaches += _check_function(entry, path)
@@ -278,7 +275,7 @@ def find_kptfile_problems(kptfile: Document) -> list[InvalidInput]:
         package_problem(
             problem,
             remedy,
-            ErrorLocation(KPTFILE_NAME, format_path(path), kptfile.file, kptfile.line_of(path)),
+            ErrorLocation(KPTFILE, format_path(path), kptfile.file, kptfile.line_of(path)),
         )
         for path, problem, remedy in breaches
     ]

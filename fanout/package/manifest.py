@@ -21,13 +21,13 @@ from fanout.package.field_edits import (
     Path,
     ValueEditor,
     are_independent,
+    diff_values,
     format_path,
     get_value,
     same_json,
 )
 from fanout.package.json_manifest import edit_json, find_json_line, is_json, read_json
 from fanout.package.package_limits import ValueCounter
-from fanout.package.shared_value_edits import edit_with_anchors
 from fanout.package.text_patch import PatchPlan
 from fanout.package.value_spelling import (
     ValueSpelling,
@@ -39,6 +39,7 @@ from fanout.package.value_spelling import (
 from fanout.package.yaml_nodes import (
     BOM,
     MAX_FILE,
+    MERGE,
     DocumentRoot,
     InvalidManifest,
     YamlNode,
@@ -49,6 +50,9 @@ from fanout.package.yaml_scalars import dump
 from fanout.values import KeyedValue, field
 
 _MAX_SHAPES: Final = 1000  # remembered per file
+# The first attempt shows which values follow an edit by mistake, the second which values change
+# when those are written out; the third writes out all of them.
+_MAX_ATTEMPTS: Final = 3
 
 
 class Document(KeyedValue):
@@ -166,7 +170,7 @@ class Manifest:
         that are not strings, numbers that Kubernetes does not have, and exceeded limits; and
         InvalidInput if the package has too many values.
         """
-        text, _ = decode(data, file, MAX_FILE)
+        text = decode(data, file, MAX_FILE)
         if is_json(file):
             value = read_json(text, file, counter)
             return cls(
@@ -186,7 +190,7 @@ class Manifest:
         """
         if is_json(file):
             return cls.parse(data, file)
-        text, _ = decode(data, file, MAX_FILE)
+        text = decode(data, file, MAX_FILE)
         roots = [root for root in parse_yaml(text, file).roots if not root.has_problems]
         return cls(data, text, file, [_build_document(root, file, text) for root in roots])
 
@@ -271,7 +275,7 @@ class Manifest:
                 pass
             else:
                 result = plan.fill([edit.value for edit in edits])
-                if self._reads_as(result, expected):
+                if same_json(self._read_result(result), expected):
                     shape.plans[kinds] = plan
                     return result
         # Remembered as well: a plan that was refused once would be refused for every other variant.
@@ -312,9 +316,6 @@ class Manifest:
                 ) from None
         return {index: edited.value for index, edited in expected.items()}
 
-    def _reads_as(self, result: bytes, expected: dict[int, Any]) -> bool:
-        return same_json(self._read_result(result), expected)
-
     def _read_result(self, result: bytes) -> dict[int, Any] | None:
         """Return the data of an edited text by document index; None if it cannot be parsed."""
         reading = parse_yaml(result.decode().removeprefix("\ufeff"), self.file)
@@ -331,11 +332,8 @@ class Manifest:
         # Three ways, from the one that keeps most of the text to the one that keeps least: patches
         # that write out what anchors share, a round trip through ruamel.yaml, and the document
         # written anew. Each result is read, and refused if it says anything else.
-        result_with_anchors = (
-            self._edit_with_anchors(edits, expected) if "&" in self._text else None
-        )
-        if result_with_anchors is not None:
-            return result_with_anchors
+        if "&" in self._text and (result := self._edit_with_anchors(edits, expected)) is not None:
+            return result
         # Loaded here: hardly any edit gets this far, and ruamel.yaml costs every process 10 ms.
         from fanout.package.round_trip import CannotEdit, edit_by_round_trip  # noqa: PLC0415
 
@@ -347,12 +345,12 @@ class Manifest:
                 text = document.document_text()
                 texts[document.index] = edit_by_round_trip(text, own_edits, style)
             result = self.replace_documents(texts)
-            if self._reads_as(result, expected):
+            if same_json(self._read_result(result), expected):
                 return result
         except CannotEdit:
             pass
         result = self.replace_documents({d.index: dump(expected[d.index]) for d in touched})
-        if not self._reads_as(result, expected):
+        if not same_json(self._read_result(result), expected):
             # Written anew, a document can only fail by a limit: parsing raises the error that
             # says which.
             Manifest.parse(result, self.file)  # too deep, for instance
@@ -360,23 +358,42 @@ class Manifest:
         return result
 
     def _edit_with_anchors(self, edits: Sequence[Edit], expected: dict[int, Any]) -> bytes | None:
-        roots = {document.index: _root_of(document).node for document in self.documents}
+        """Edit a file in which anchors, aliases or merge keys (`<<`) share values.
 
-        def patch_text(attempted_edits: Sequence[Edit]) -> tuple[bytes, dict[int, Any]] | None:
+        One place in the text is several in the data. An edit of that place would edit all, so
+        values that must not change are written out, and nothing else is. None if that fails.
+        """
+        roots = {document.index: _root_of(document).node for document in self.documents}
+        text_edits = {
+            edit[:2]: edit.value
+            for edit in edits
+            if _is_in_place(roots[edit.document], edit.path)
+            and not same_json(get_value(roots[edit.document].data, edit.path), edit.value)
+        }
+        # Each attempt compares the patched data with what is expected, and adds the values
+        # that changed along with a shared one to the edits.
+        for _ in range(_MAX_ATTEMPTS):
+            attempted_edits = [Edit(*place, value) for place, value in text_edits.items()]
             values = [edit.value for edit in attempted_edits]
             kinds = "".join(
                 _edit_kind(value, MISSING) if value is not REMOVE else text_patch.REMOVED
                 for value in values
             )
+            if not are_independent(attempted_edits):
+                return None
             try:
-                plan = self._make_plan(attempted_edits, kinds, shared=True)
+                result = self._make_plan(attempted_edits, kinds, shared=True).fill(values)
             except text_patch.CannotPatch:
                 return None
-            result = plan.fill(values)
-            data_by_index = self._read_result(result)
-            return None if data_by_index is None else (result, data_by_index)
-
-        return edit_with_anchors(roots, edits, expected, patch_text)
+            actual = self._read_result(result)
+            if same_json(actual, expected):
+                return result
+            if actual is None or actual.keys() != expected.keys():
+                return None
+            for index, root in roots.items():
+                for path, value in diff_values(actual[index], expected[index]):
+                    text_edits |= _expand_merge_key(index, root, path, value, expected[index])
+        return None
 
     def replace_documents(self, texts: Mapping[int, str]) -> bytes:
         """Return the file's bytes with the lines of some documents replaced; not for JSON.
@@ -419,3 +436,37 @@ def _edit_kind(value: Any, present: Any) -> str:
     if value is REMOVE:
         return text_patch.KEPT if present is MISSING else text_patch.REMOVED
     return text_patch.KEPT if same_json(value, present) else text_patch.value_kind(value)
+
+
+def _is_in_place(node: YamlNode, path: Path) -> bool:
+    """Return whether the value stands at this path of the text, or would be added at it."""
+    for part in path:
+        if node.kind == "alias":
+            return False
+        if part not in node.children:
+            return not (isinstance(node.data, dict) and part in node.data)
+        node = node.children[part][1]
+    return True
+
+
+def _expand_merge_key(
+    document: int, root: YamlNode, path: Path, value: Any, expected: Any
+) -> dict[tuple[int, Path], Any]:
+    """Return the edits after which the value differs from the one it shares."""
+    if value is not REMOVE or not path:
+        return {(document, path): value}
+    parent_path, node = path[:-1], root
+    for part in parent_path:
+        if part not in node.children:
+            return {(document, path): value}
+        node = node.children[part][1]
+    if MERGE not in node.children or path[-1] in node.children:
+        return {(document, path): value}
+    # One of the merged keys is removed: all others are written out in place of `<<`.
+    expected_parent = get_value(expected, parent_path)
+    if len(node.children) == 1:
+        return {(document, parent_path): expected_parent}
+    merged = [key for key in expected_parent if key not in node.children]
+    return {(document, (*parent_path, MERGE)): REMOVE} | {
+        (document, (*parent_path, key)): expected_parent[key] for key in merged
+    }

@@ -24,9 +24,9 @@ from fanout.package.yaml_nodes import (
     InvalidManifest,
     RefusedDocument,
     decode,
-    manifest_problem,
     parse_events,
     parse_yaml,
+    single_problem,
 )
 from fanout.package.yaml_scalars import Scalar, resolve_scalar
 
@@ -175,7 +175,7 @@ def load_objects(
     Empty documents are skipped. `shared_memo`: memo to share between many files. Raises
     InvalidManifest with every problem and its line.
     """
-    text, _ = decode(data, file, MAX_OBJECTS)
+    text = decode(data, file, MAX_OBJECTS)
     if is_json(file):
         values = [read_json(text, file)]
     else:
@@ -212,7 +212,7 @@ def load_objects(
         if not isinstance(item, dict):
             problem = f"a {type(item).__name__} is not a Kubernetes object"
             remedy = "each document must be a mapping with apiVersion, kind and metadata"
-            raise InvalidManifest([manifest_problem(file, 0, problem, remedy)])
+            raise single_problem(file, 0, problem, remedy)
     return objects
 
 

@@ -1,7 +1,7 @@
 """Upstream revisions: names, order, version ranges (docs/concepts/packages-and-revisions.md)."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -77,10 +77,6 @@ class _Comparator(Value):
         is_high_enough = self.low is None or version >= self.low
         return is_high_enough and (self.high is None or version < self.high)
 
-    def names_release(self, version: Version) -> bool:
-        prerelease = self.prerelease_version
-        return prerelease is not None and prerelease.release == version.release
-
 
 class VersionRange(Value):
     """Set of versions: groups of comparators, of which one group must hold completely."""
@@ -94,11 +90,12 @@ class VersionRange(Value):
         A prerelease is, only if a comparator of the same group names a prerelease of the same
         release, as in npm and Cargo.
         """
-        return any(
-            all(comparator.allows(version) for comparator in group)
-            and (not version.prerelease or any(it.names_release(version) for it in group))
-            for group in self.groups
-        )
+        for group in self.groups:
+            prereleases = [it.prerelease_version for it in group if it.prerelease_version]
+            is_named = any(it.release == version.release for it in prereleases)
+            if (is_named or not version.prerelease) and all(it.allows(version) for it in group):
+                return True
+        return False
 
 
 def parse_tag(tag: str, package: str) -> Version | None:
@@ -132,8 +129,7 @@ def select_allowed(
 
     Raises InvalidInput if two of them are one version (v1 and v1.0.0), which would be ambiguous.
     """
-    versions = _sorted_versions(tags, package)
-    return _require_unique(package, [it for it in versions if version_range.allows(it[0])])
+    return _select_versions(tags, package, lambda version, _: version_range.allows(version))
 
 
 def select_releases(tags: Mapping[str, str], package: str) -> list[tuple[str, str]]:
@@ -143,30 +139,26 @@ def select_releases(tags: Mapping[str, str], package: str) -> list[tuple[str, st
     that was the latest while the stage before had it. Raises InvalidInput if two tags are one
     version.
     """
-    stable = [version for version in _sorted_versions(tags, package) if not version[0].prerelease]
-    return _require_unique(package, stable)
+    return _select_versions(tags, package, lambda version, _: not version.prerelease)
 
 
 def select_tag(tags: Mapping[str, str], package: str, tag: str) -> list[tuple[str, str]]:
     """Return name and commit of a tag (`v3`, or with path): a list of one or none."""
-    name = tag.removeprefix("refs/tags/").removeprefix(f"{package}/" if package else "")
-    matches = [entry for entry in _sorted_versions(tags, package) if entry[1] == name]
-    return _require_unique(package, matches)
+    wanted = tag.removeprefix("refs/tags/").removeprefix(f"{package}/" if package else "")
+    return _select_versions(tags, package, lambda _, name: name == wanted)
 
 
-def _sorted_versions(tags: Mapping[str, str], package: str) -> list[tuple[Version, str, str]]:
-    """Return version, name and commit of each of a package's tags, oldest first."""
+def _select_versions(
+    tags: Mapping[str, str], package: str, selects: Callable[[Version, str], bool]
+) -> list[tuple[str, str]]:
+    """Return name and commit of a package's tags that are selected by version and name."""
     prefix = f"{package}/" if package else ""
-    return sorted(
-        (version, tag.removeprefix("refs/tags/").removeprefix(prefix), commit)
+    versions = sorted(
+        (version, name, commit)
         for tag, commit in tags.items()
         if (version := parse_tag(tag, package)) is not None
+        and selects(version, name := tag.removeprefix("refs/tags/").removeprefix(prefix))
     )
-
-
-def _require_unique(
-    package: str, versions: list[tuple[Version, str, str]]
-) -> list[tuple[str, str]]:
     for (version, name, _), (next_version, next_name, _) in pairwise(versions):
         if version == next_version:
             raise InvalidInput(

@@ -92,7 +92,7 @@ def _edit_value(data: Any, path: tuple[str | int, ...], value: Any, shared: set[
             data = None
         if data is not None:
             raise CannotEdit("the path leads through a scalar")
-        # Null counts as a missing mapping, as in `apply_edits`.
+        # Null counts as a missing mapping, as in `with_value`.
         data = CommentedMap() if isinstance(part, str) else CommentedSeq()
     elif id(data) in shared:
         # The edit names one of several places: the collection is copied there, so the

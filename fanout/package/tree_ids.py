@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 DIRECTORY_MODE = "40000"
 
+FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
+Files = Mapping[str, FileContent]  # by path
+
 
 class TreeEntry(NamedTuple):
     """File in a tree: mode as git writes it (100644, 100755, 120000) and blob id in hex."""

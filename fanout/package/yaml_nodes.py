@@ -58,24 +58,27 @@ def manifest_problem(file: str, line: int, problem: str, remedy: str) -> Invalid
     )
 
 
-def decode(data: bytes, file: str, limit: int) -> tuple[str, bool]:
-    """Return the file's text without its byte order mark, and whether it had one.
+def single_problem(file: str, line: int, problem: str, remedy: str) -> InvalidManifest:
+    """Build the error for a file with one problem."""
+    return InvalidManifest([manifest_problem(file, line, problem, remedy)])
+
+
+def decode(data: bytes, file: str, limit: int) -> str:
+    """Return the file's text without its byte order mark.
 
     `limit` is in bytes. Raises InvalidManifest for a file that is too large, is not UTF-8,
     or contains NUL or half a surrogate pair.
     """
     if len(data) > limit:
         problem = f"the file has {len(data):,} bytes, more than {limit:,}"
-        raise InvalidManifest([manifest_problem(file, 0, problem, "split it into several files")])
+        raise single_problem(file, 0, problem, "split it into several files")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         problem = f"byte {error.start + 1} is not UTF-8"
-        raise InvalidManifest(
-            [manifest_problem(file, line, problem, "save the file as UTF-8")]
-        ) from None
-    return (text[1:], True) if text.startswith("\ufeff") else (text, False)
+        raise single_problem(file, line, problem, "save the file as UTF-8") from None
+    return text.removeprefix("\ufeff")
 
 
 Kind = Literal["scalar", "mapping", "sequence", "alias"]
@@ -98,18 +101,9 @@ class YamlNode:
     """One value in the text. `end` is the end of its own last character, comments excluded."""
 
     __slots__ = (
-        "anchored",
-        "children",
-        "column",
-        "data",
-        "end",
-        "flow",
-        "height",
-        "kind",
-        "line",
-        "start",
+        "anchored", "children", "column", "data", "end", "flow", "height", "kind", "line", "start",
         "weight",
-    )
+    )  # fmt: skip
 
     def __init__(self, kind: Kind, mark: Any, end: int) -> None:
         self.kind = kind
@@ -149,9 +143,9 @@ class ParsedYaml:
 class RefusedDocument(Exception):
     """The rest of a document cannot be parsed; carries the problem."""
 
-    def __init__(self, problem: InvalidInput) -> None:
-        super().__init__(str(problem))
-        self.problem = problem
+    def __init__(self, file: str, line: int, problem: str, remedy: str) -> None:
+        self.problem = manifest_problem(file, line, problem, remedy)
+        super().__init__(str(self.problem))
 
 
 def parse_yaml(text: str, file: str, counter: ValueCounter | None = None) -> ParsedYaml:
@@ -196,36 +190,32 @@ def parse_events(text: str, file: str) -> Iterator[Any]:
         while (event := parser.get_event()) is not None:
             yield event
     except yaml.YAMLError as error:
-        raise RefusedDocument(_syntax_problem(error, file, text)) from None
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = mark.line + 1 if mark else 0
+        if isinstance(error, yaml.reader.ReaderError):
+            line = text.encode()[: error.position].count(b"\n") + 1
+        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
+        context = getattr(error, "context", None)
+        sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
+        remedy = "correct the syntax"
+        if "tab character" in problem or "cannot start any token" in problem:
+            sentence = "a tab, or a character that cannot start a YAML token"
+            remedy = "indent with spaces"
+        elif mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
+            sentence = "YAML syntax: text after the closing quote of a value"
+            remedy = "quote the whole value with the other kind of quotes"
+        # libyaml counts a mark inside the text as a column, and fails at the line behind it.
+        elif mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
+            line = text.count("\n", 0, bom_position) + 2
+            sentence = "YAML syntax: byte order mark inside the file"
+            remedy = "remove it; it may only be the first character"
+        raise RefusedDocument(file, line, sentence, remedy) from None
 
 
-def _syntax_problem(error: yaml.YAMLError, file: str, text: str) -> InvalidInput:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    line = mark.line + 1 if mark else 0
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.encode()[: error.position].count(b"\n") + 1
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is no YAML"
-    context = getattr(error, "context", None)
-    sentence = f"YAML syntax: {problem} {context}" if context else f"YAML syntax: {problem}"
-    remedy = "correct the syntax"
-    if "tab character" in problem or "cannot start any token" in problem:
-        sentence = "a tab, or a character that cannot start a YAML token"
-        remedy = "indent with spaces"
-    elif mark and text[: mark.index].rstrip(" ").endswith(("'", '"')):
-        sentence = "YAML syntax: text after the closing quote of a value"
-        remedy = "quote the whole value with the other kind of quotes"
-    # libyaml counts a mark inside the text as a column, and fails at the line behind it.
-    elif mark and (bom_position := text.rfind(_BOM_INSIDE, 0, mark.index + 1)) >= 0:
-        line = text.count("\n", 0, bom_position) + 2
-        sentence = "YAML syntax: byte order mark inside the file"
-        remedy = "remove it; it may only be the first character"
-    return manifest_problem(file, line, sentence, remedy)
-
-
-def unknown_tag_problem(file: str, line: int, tag: str) -> InvalidInput:
-    """Build the error for a tag that names no JSON type."""
+def unknown_tag(tag: str) -> tuple[str, str]:
+    """Return problem and remedy of a tag that names no JSON type."""
     shown = f"!!{tag.removeprefix(TAG)}" if tag.startswith(TAG) else tag
-    return manifest_problem(file, line, f"the tag {shown} is not allowed", "write a plain value")
+    return f"the tag {shown} is not allowed", "write a plain value"
 
 
 def tagged_value(text: str, tag: str, file: str, line: int) -> Scalar:
@@ -235,13 +225,11 @@ def tagged_value(text: str, tag: str, file: str, line: int) -> Scalar:
         return text
     check = _TAG_CHECKS.get(name) if tag.startswith(TAG) else None
     if check is None:
-        raise RefusedDocument(unknown_tag_problem(file, line, tag))
+        raise RefusedDocument(file, line, *unknown_tag(tag))
     value = plain_value(text, file, line)
     if not check(value):
-        remedy = "correct the value, or remove the tag"
-        raise RefusedDocument(
-            manifest_problem(file, line, f"{text!r} is not a valid !!{name}", remedy)
-        )
+        problem = f"{text!r} is not a valid !!{name}"
+        raise RefusedDocument(file, line, problem, "correct the value, or remove the tag")
     return float(value) if name == "float" and isinstance(value, int) else value
 
 
@@ -251,9 +239,7 @@ def plain_value(text: str, file: str, line: int) -> Scalar:
         return resolve_scalar(text)
     except ValueError:
         problem = f"Kubernetes does not support the number {text}"
-        raise RefusedDocument(
-            manifest_problem(file, line, problem, "quote it if it is a string")
-        ) from None
+        raise RefusedDocument(file, line, problem, "quote it if it is a string") from None
 
 
 class _Composer:
@@ -289,7 +275,11 @@ class _Composer:
             elif kind is yaml.AliasEvent:
                 self.place_node(self.build_alias(event))
             elif kind is yaml.DocumentStartEvent:
-                begin = self.document_start(event.end_mark.index) if event.explicit else begin
+                if event.explicit:  # behind the marker, or its line where nothing else is on it
+                    begin = event.end_mark.index
+                    end = self.text.find("\n", begin)
+                    if end >= 0 and self.text[begin:end].strip()[:1] in ("", "#"):
+                        begin = end + 1
                 self.anchors, self.top, self.expanded = {}, None, 0
                 self.earlier_problems = len(self.reading.problems)
             elif kind is yaml.DocumentEndEvent:
@@ -301,15 +291,6 @@ class _Composer:
                 begin = event.end_mark.index
                 index += 1
 
-    def document_start(self, begin: int) -> int:
-        """Return where a document's own lines begin, given the end of its marker."""
-        end = self.text.find("\n", begin)
-        marker_line = self.text[begin:end].strip()
-        return end + 1 if end >= 0 and (not marker_line or marker_line.startswith("#")) else begin
-
-    def refusal(self, node: YamlNode, problem: str, remedy: str) -> RefusedDocument:
-        return RefusedDocument(manifest_problem(self.file, node.line, problem, remedy))
-
     def report(self, node: YamlNode, problem: str, remedy: str) -> None:
         """Add a problem of a document whose other nodes are built all the same."""
         self.reading.problems.append(manifest_problem(self.file, node.line, problem, remedy))
@@ -320,24 +301,23 @@ class _Composer:
             # Otherwise an edit of the next entry would be taken for one that touches this text.
             while self.text[node.end - 1] in "\r\n":
                 node.end -= 1
+        text: str = event.value
+        is_merge_key = text == MERGE and self.stack and self.stack[-1].kind == "mapping"
         try:
-            node.data = self.scalar_value(node, event)
+            if event.tag is not None:
+                node.data = tagged_value(text, event.tag, self.file, node.line)
+            elif not event.implicit[0]:
+                node.data = text
+            elif is_merge_key and not self.keys[-1]:
+                node.kind = "alias"  # what is merged is no entry of this mapping's own
+                node.data = MERGE
+            else:
+                node.data = plain_value(text, self.file, node.line)
         except RefusedDocument as refused:
             self.reading.problems.append(refused.problem)
         if event.anchor is not None:
             self.register_anchor(event.anchor, node)
         return node
-
-    def scalar_value(self, node: YamlNode, event: Any) -> object:
-        text: str = event.value
-        if event.tag is not None:
-            return tagged_value(text, event.tag, self.file, node.line)
-        if not event.implicit[0]:
-            return text
-        if text == MERGE and self.stack and self.stack[-1].kind == "mapping" and not self.keys[-1]:
-            node.kind = "alias"  # what is merged is no entry of this mapping's own
-            return MERGE
-        return plain_value(text, self.file, node.line)
 
     def open_collection(self, event: Any, is_mapping: bool) -> None:
         node = YamlNode("mapping" if is_mapping else "sequence", event.start_mark, 0)
@@ -345,9 +325,10 @@ class _Composer:
         node.data = {} if is_mapping else []
         node.children = {}
         if event.tag not in (None, "!", TAG + ("map" if is_mapping else "seq")):
-            self.reading.problems.append(unknown_tag_problem(self.file, node.line, event.tag))
+            self.report(node, *unknown_tag(event.tag))
         if len(self.stack) >= MAX_DEPTH:
-            raise self.refusal(node, f"more than {MAX_DEPTH} levels deep", "flatten it")
+            problem = f"more than {MAX_DEPTH} levels deep"
+            raise RefusedDocument(self.file, node.line, problem, "flatten it")
         if event.anchor is not None:
             self.register_anchor(event.anchor, node)
         self.stack.append(node)
@@ -390,10 +371,10 @@ class _Composer:
         target = self.anchors.get(name)
         if target is None:
             problem = f"the alias *{name} has no anchor"
-            raise self.refusal(node, problem, "define the anchor first")
+            raise RefusedDocument(self.file, node.line, problem, "define the anchor first")
         if target in self.stack:
             problem = f"the alias *{name} is inside its own anchor"
-            raise self.refusal(node, problem, "write it out")
+            raise RefusedDocument(self.file, node.line, problem, "write it out")
         # Counted before anything is expanded: a few nested aliases can stand for billions
         # of values.
         self.expanded += target.weight
@@ -401,7 +382,9 @@ class _Composer:
             problem = f"aliases make the document larger than {MAX_EXPANDED:,} values"
             if self.expanded <= MAX_EXPANDED:
                 problem = f"aliases make the document more than {MAX_DEPTH} levels deep"
-            raise self.refusal(node, problem, "write the object out with fewer aliases")
+            raise RefusedDocument(
+                self.file, node.line, problem, "write the object out with fewer aliases"
+            )
         node.weight, node.height, node.data = target.weight, target.height, target.data
         # Children are shared and keep their positions at the anchor, so writers must treat
         # an alias as one unit and never patch inside it.
@@ -437,7 +420,18 @@ class _Composer:
             if node.start == node.end and ":" not in self.text[key.end : node.start]:
                 # `? key` alone: libyaml puts its value where the next token begins.
                 node.start = node.end = key.end
-            self.place_entry(parent, key, node)
+            name = self.key_name(key)
+            if name is None:
+                if key.kind == "mapping":  # `{{ name }}` of a template, most often
+                    problem = "{{ without quotes is a mapping inside a mapping"
+                    self.report(key, problem, "quote the whole value")
+                else:
+                    self.report(key, "a mapping has a key that is not a string", "quote the key")
+            elif (first := self.find_duplicate(parent, key, name)) is not None:
+                self.report(key, f"the key {name} is already on line {first.line}", "remove one")
+            else:
+                parent.children[name] = (key, node)
+                parent.data[name] = node.data
 
     def key_name(self, key: YamlNode) -> str | None:
         """Return a key as the text spells it, `on` and `0755` too; None if it cannot be a key."""
@@ -459,17 +453,3 @@ class _Composer:
         return next(
             (key_node for key_node in key_nodes if yaml11_key(key_node.data) == meaning), None
         )
-
-    def place_entry(self, parent: YamlNode, key: YamlNode, node: YamlNode) -> None:
-        name = self.key_name(key)
-        if name is None:
-            if key.kind == "mapping":  # `{{ name }}` of a template, most often
-                problem = "{{ without quotes is a mapping inside a mapping"
-                self.report(key, problem, "quote the whole value")
-            else:
-                self.report(key, "a mapping has a key that is not a string", "quote the key")
-        elif (first := self.find_duplicate(parent, key, name)) is not None:
-            self.report(key, f"the key {name} is already on line {first.line}", "remove one")
-        else:
-            parent.children[name] = (key, node)
-            parent.data[name] = node.data

@@ -94,11 +94,8 @@ def format_number(value: float) -> str:
     if isinstance(value, int):
         return str(value)
     if not -inf < value < inf:
-        raise InvalidInput(
-            f"{value} cannot be written: Kubernetes does not support this number",
-            reason=Reason.INVALID_MANIFEST,
-            remedy="write a finite number, or a string",
-        )
+        problem = f"{value} cannot be written: Kubernetes does not support this number"
+        raise _invalid_value(problem, "write a finite number, or a string")
     text = repr(value)
     # YAML 1.1 takes `1e22` for text: its floats must have a point.
     return text.replace("e", ".0e") if "e" in text and "." not in text else text
@@ -112,10 +109,9 @@ def quote(text: str) -> str:
 def _escape(match: re.Match[str]) -> str:
     char = match[0]
     if "\ud800" <= char <= "\udfff":
-        raise InvalidInput(
+        raise _invalid_value(
             f"the text has half of a surrogate pair (U+{ord(char):04X}), which is not a character",
-            reason=Reason.INVALID_MANIFEST,
-            remedy="remove it",
+            "remove it",
         )
     return _ESCAPES.get(char) or f"\\u{ord(char):04x}"
 
@@ -158,21 +154,18 @@ def format_scalar(value: object) -> str:
     """Return a scalar, or an empty mapping or list, on one line. Raises InvalidInput."""
     writer = _WRITERS.get(type(value))
     if writer is None:
-        raise not_json_error(value)
+        raise _not_json(value)
     return writer(value)
 
 
 def format_key(key: object) -> str:
     """Return a mapping's key. Raises InvalidInput if it is too long for YAML."""
     if not isinstance(key, str):
-        raise not_json_error(key)
+        raise _not_json(key)
     text = format_text(key)
     if len(text) > MAX_KEY_LENGTH:
-        raise InvalidInput(
-            f"the key {key[:40]}… has more than {MAX_KEY_LENGTH} characters",
-            reason=Reason.INVALID_MANIFEST,
-            remedy="use a shorter key",
-        )
+        problem = f"the key {key[:40]}… has more than {MAX_KEY_LENGTH} characters"
+        raise _invalid_value(problem, "use a shorter key")
     return text
 
 
@@ -193,13 +186,15 @@ def _flow_safe(text: str) -> str:
     return f'"{text}"' if ":" in text and text[0] != '"' else text
 
 
-def not_json_error(value: object) -> InvalidInput:
-    """Build the error for a value that is not JSON data."""
-    return InvalidInput(
+def _not_json(value: object) -> InvalidInput:
+    return _invalid_value(
         f"a {type(value).__name__} cannot be written as YAML",
-        reason=Reason.INVALID_MANIFEST,
-        remedy="use strings, numbers, booleans, null, lists, and mappings with string keys",
+        "use strings, numbers, booleans, null, lists, and mappings with string keys",
     )
+
+
+def _invalid_value(problem: str, remedy: str) -> InvalidInput:
+    return InvalidInput(problem, reason=Reason.INVALID_MANIFEST, remedy=remedy)
 
 
 class YamlStyle(Value):

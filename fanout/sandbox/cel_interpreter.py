@@ -18,7 +18,6 @@ from fanout.sandbox.cel_operators import (
     build_map,
     describe_kind,
     get_item,
-    has_field,
     list_items,
     no_overload,
     to_bool,
@@ -183,7 +182,7 @@ class _Builder:
             case "primary":
                 return self._build_primary(tree, bound)
             case "member_dot":
-                return self._build_field(tree, bound)
+                return self._build_field(tree, bound, is_asked_for=False)
             case "member_index":
                 return self._build_index(tree, bound)
             case "member_dot_arg":
@@ -210,11 +209,12 @@ class _Builder:
     def _build_all(self, trees: Iterable[Tree], bound: tuple[str, ...]) -> list[Node]:
         return [self.build(tree, bound) for tree in trees]
 
-    def _build_field(self, tree: Tree, bound: tuple[str, ...]) -> Node:
+    def _build_field(self, tree: Tree, bound: tuple[str, ...], *, is_asked_for: bool) -> Node:
+        """Build a node that reads a field, or that tells whether there is one (`has()`)."""
         owner, name = self.build(child_of(tree, 0), bound), str(token_of(tree, 1))
         source = self._source(child_of(tree, 0))
 
-        def node(scope: Sequence[Any]) -> Any:
+        def read(scope: Sequence[Any]) -> Any:
             value = owner(scope)
             if value.__class__ is not dict:
                 kind = describe_kind(value)
@@ -223,7 +223,14 @@ class _Builder:
                 raise EvaluationError(f"{source} has no field {_shorten(name)!r}")
             return value[name]
 
-        return node
+        def has(scope: Sequence[Any]) -> bool:
+            value = owner(scope)
+            if value.__class__ is not dict:
+                kind = describe_kind(value)
+                raise EvaluationError(f"{source} is {kind}, has() cannot ask for a field of it")
+            return name in value
+
+        return has if is_asked_for else read
 
     def _build_index(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         owner, key = self._build_all(subtrees(tree), bound)
@@ -239,20 +246,6 @@ class _Builder:
                 if container.__class__ is list and key_value.__class__ is int:
                     raise EvaluationError(f"{source} has no item with that index") from None
                 raise
-
-        return node
-
-    def _build_has(self, tree: Tree, bound: tuple[str, ...]) -> Node:
-        owner, name = self.build(child_of(tree, 0), bound), str(token_of(tree, 1))
-        source = self._source(child_of(tree, 0))
-
-        def node(scope: Sequence[Any]) -> bool:
-            value = owner(scope)
-            if value.__class__ is not dict:
-                raise EvaluationError(
-                    f"{source} is {describe_kind(value)}, has() cannot ask for a field of it"
-                )
-            return has_field(value, name)
 
         return node
 
@@ -278,7 +271,7 @@ class _Builder:
             case "ident_arg":
                 name, arguments = str(token_of(inner, 0)), [*arguments_of(inner)]
                 if name == "has":
-                    return self._build_has(arguments[0], bound)
+                    return self._build_field(arguments[0], bound, is_asked_for=True)
                 function = self._steps.weigh(name, FUNCTIONS[name]) if bound else FUNCTIONS[name]
                 return _apply(function, self._build_all(arguments, bound))
             case "list_lit":

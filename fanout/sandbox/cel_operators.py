@@ -245,11 +245,6 @@ def is_equal(left: Any, right: Any) -> bool:
     return False
 
 
-def is_unequal(left: Any, right: Any) -> bool:
-    """Negate `is_equal` (`!=`)."""
-    return not is_equal(left, right)
-
-
 def is_in(item: Any, container: Any) -> bool:
     """Return whether a value is a key of a map, or in a list (`in`)."""
     if container.__class__ is dict:
@@ -481,7 +476,7 @@ BINARY_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">": build_comparison(">", operator.gt),
     ">=": build_comparison(">=", operator.ge),
     "==": is_equal,
-    "!=": is_unequal,
+    "!=": lambda left, right: not is_equal(left, right),
     "in": is_in,
     "index": get_item,
     "contains": build_text_predicate("contains", str.__contains__),

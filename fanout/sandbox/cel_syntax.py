@@ -35,16 +35,8 @@ MAX_BRACKET_DEPTH = 20  # brackets in brackets
 MAX_MACRO_DEPTH = 2
 
 PASS_THROUGH_RULES = frozenset(
-    {
-        "expr",
-        "conditionalor",
-        "conditionaland",
-        "relation",
-        "addition",
-        "multiplication",
-        "unary",
-        "member",
-    }
+    {"expr", "conditionalor", "conditionaland", "relation", "addition", "multiplication"}
+    | {"unary", "member"}
 )
 Tree = LarkTree[Token]
 STRING_PATTERN = re.compile(r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
@@ -140,11 +132,7 @@ def _check_count(tree: Tree, name: str, allowed: tuple[int, ...], count: int) ->
 
 def _unknown_function_error(name: Token, available: Iterable[str]) -> RefusedError:
     problem = f"there is no function {str(name)!r} (column {name.column})"
-    usual = ", ".join(
-        f"{function_name}()"
-        for function_name in sorted(available)
-        if not function_name.startswith("get")
-    )
+    usual = ", ".join(f"{it}()" for it in sorted(available) if not it.startswith("get"))
     remedy = suggest_name(name, sorted(available), f"use one of {usual}")
     return RefusedError("ExpressionError", problem, remedy)
 
@@ -267,22 +255,22 @@ def find_tree_variables(tree: Tree) -> dict[str, Any]:
     A name that a macro binds is no variable in the macro's second argument.
     """
     free_variables: dict[str, Any] = {}
-    _add_variables(tree, free_variables, frozenset())
+
+    def visit(tree: Tree, bound: frozenset[str]) -> None:
+        path = find_path(tree)
+        if path:
+            if find_type(path, bound) is None and (path[0] not in bound or is_rooted(tree)):
+                add_path(free_variables, path)
+        elif tree.data == "member_dot_arg" and str(tree.children[1]) in MACROS:
+            name, body = arguments_of(tree)
+            visit(child_of(tree, 0), bound)
+            visit(body, bound | {bare_name(name) or ""})
+        else:
+            for child in subtrees(tree):
+                visit(child, bound)
+
+    visit(tree, frozenset())
     return free_variables
-
-
-def _add_variables(tree: Tree, free_variables: dict[str, Any], bound: frozenset[str]) -> None:
-    path = find_path(tree)
-    if path:
-        if find_type(path, bound) is None and (path[0] not in bound or is_rooted(tree)):
-            add_path(free_variables, path)
-    elif tree.data == "member_dot_arg" and str(tree.children[1]) in MACROS:
-        name, body = arguments_of(tree)
-        _add_variables(child_of(tree, 0), free_variables, bound)
-        _add_variables(body, free_variables, bound | {bare_name(name) or ""})
-    else:
-        for child in subtrees(tree):
-            _add_variables(child, free_variables, bound)
 
 
 def find_path(tree: Tree) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ def to_plain(value: Any) -> Any:
     raise RefusedError("ExpressionError", f"its value is {describe_kind(value)}, not plain data")
 
 
+# Signs of other languages, and what to write instead.
 _OTHER_LANGUAGES = (
     (
         re.compile(r"{{|\${|{%"),

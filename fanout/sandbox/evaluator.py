@@ -24,8 +24,8 @@ from fanout.sandbox.free_variables import (
     encode_part,
     project_row,
 )
-from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import ROWS_PER_REQUEST, EvaluationTask, ParsedText, WorkerPool
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ASK, ExpressionFailure, InProcessExpression
 from fanout.telemetry.metrics import Counters
 from fanout.values import Value, write_json
@@ -185,20 +185,17 @@ class TextEvaluator:
         distinct = list(dict.fromkeys(texts))
         new_texts = [text for text in distinct if text not in self._texts]
         compiled = {text: self._texts[text] for text in distinct if text in self._texts}
-        new: dict[str, ParsedText | ExpressionFailure] = {}
-        if new_texts:
-            cached = self._ast_cache.find(new_texts)
-            missing = [text for text in new_texts if text not in cached]
-            by_worker = self.workers.parse_texts(missing, budget) if missing else {}
-            self._ast_cache.store(
-                {
-                    text: it
-                    for text, it in by_worker.items()
-                    if isinstance(it, ParsedText) and it.ast is not None
-                }
-            )
-            new = {**cached, **by_worker}
-        for text, parsed in new.items():
+        cached = self._ast_cache.find(new_texts) if new_texts else {}
+        missing = [text for text in new_texts if text not in cached]
+        by_worker = self.workers.parse_texts(missing, budget) if missing else {}
+        self._ast_cache.store(
+            {
+                text: it
+                for text, it in by_worker.items()
+                if isinstance(it, ParsedText) and it.ast is not None
+            }
+        )
+        for text, parsed in {**cached, **by_worker}.items():
             if isinstance(parsed, ExpressionFailure):
                 compiled[text] = parsed
             else:

@@ -54,11 +54,6 @@ def is_equal(left: Any, right: Any) -> bool:
     return cel_operators.is_equal(left, right)
 
 
-def is_unequal(left: Any, right: Any) -> bool:
-    """Negate `is_equal`."""
-    return not is_equal(left, right)
-
-
 def is_in(item: Any, container: Any) -> bool:
     """Return whether a scalar is in a list or the key of a map (`in`)."""
     kind = item.__class__
@@ -74,7 +69,7 @@ def is_in(item: Any, container: Any) -> bool:
 BINARY_OPERATORS = cel_operators.BINARY_OPERATORS | {
     "+": add,
     "==": is_equal,
-    "!=": is_unequal,
+    "!=": lambda left, right: not is_equal(left, right),
     "in": is_in,
     "field": cel_operators.get_field,
 }
@@ -148,43 +143,37 @@ def _check_text(text: str) -> str:
 
 def _check_container(container: Any) -> None:
     """Raise UncertainAnswerError if a container needs conversion, or is too large or too deep."""
-    remaining = MAX_TEXT_LENGTH
+    remaining = MAX_TEXT_LENGTH  # characters, as which items count, too
     level = [container]
     # Level by level and not by recursion: deep data must not exhaust the parent's stack.
     for _ in range(MAX_DEPTH):
         nested: list[Any] = []
         for collection in level:
-            remaining -= _container_weight(collection, nested)
+            remaining -= ITEM_WEIGHT * len(collection)
             if remaining < 0:
                 raise UncertainAnswerError
+            items = collection
+            if collection.__class__ is dict:
+                if any(key.__class__ is not str for key in collection):
+                    raise UncertainAnswerError
+                remaining -= sum(len(_check_text(key)) for key in collection)
+                items = collection.values()
+            for item in items:
+                kind = item.__class__
+                if kind is dict or kind is list:
+                    nested.append(item)
+                elif kind is float:  # an integral float would have to become an int
+                    raise UncertainAnswerError
+                elif kind is str:
+                    remaining -= len(_check_text(item))
+                else:
+                    normalize_value(item)
+        if remaining < 0:
+            raise UncertainAnswerError
         if not nested:
             return
         level = nested
     raise UncertainAnswerError
-
-
-def _container_weight(container: Any, nested: list[Any]) -> int:
-    """Return the size of a container in characters and items. Adds nested ones to `nested`."""
-    weight, items = ITEM_WEIGHT * len(container), container
-    if weight > MAX_TEXT_LENGTH:
-        raise UncertainAnswerError
-    if container.__class__ is dict:
-        for key in container:
-            if key.__class__ is not str:
-                raise UncertainAnswerError
-            weight += len(_check_text(key))
-        items = container.values()
-    for item in items:
-        kind = item.__class__
-        if kind is dict or kind is list:
-            nested.append(item)
-        elif kind is float:  # an integral float would have to become an int
-            raise UncertainAnswerError
-        elif kind is str:
-            weight += len(normalize_value(item))
-        else:
-            normalize_value(item)
-    return weight
 
 
 ClosureNode = Callable[[Sequence[Any]], Any]  # over the values that the expression reads
@@ -245,9 +234,19 @@ def _build_node(ast: Sequence[Any], numbers: Mapping[FieldPath, int]) -> Closure
     if node_type == "has":
         [[owner_type, *owner_parts]] = parts
         if owner_type == "path":
-            return _build_has_path(*_locate_value(tuple(owner_parts), numbers))
-        owner, [_, name] = owner_parts
-        owner_node = _build_node(owner, numbers)
+            number, field_path = _locate_value(tuple(owner_parts), numbers)
+            if not field_path:
+
+                def has(values: Sequence[Any]) -> bool:
+                    if values[number] is NO_MAP:  # the map that is asked must exist
+                        raise EvaluationError("it has no value")
+                    return values[number] is not MISSING
+
+                return has
+            owner_node, name = _build_value(number, field_path[:-1]), field_path[-1]
+        else:
+            owner, [_, name] = owner_parts
+            owner_node = _build_node(owner, numbers)
         return lambda values: cel_operators.has_field(owner_node(values), name)
     nodes = [_build_node(part, numbers) for part in parts]
     if node_type in UNARY_OPERATORS:
@@ -285,21 +284,6 @@ def _build_value(number: int, field_path: FieldPath) -> ClosureNode:
         return value
 
     return read_field if field_path else read_value
-
-
-def _build_has_path(number: int, field_path: FieldPath) -> ClosureNode:
-    """Build `has()` of a path; the map that is asked must exist."""
-    if field_path:
-        owner = _build_value(number, field_path[:-1])
-        return lambda values: cel_operators.has_field(owner(values), field_path[-1])
-
-    def has(values: Sequence[Any]) -> bool:
-        value = values[number]
-        if value is NO_MAP:
-            raise EvaluationError("it has no value")
-        return value is not MISSING
-
-    return has
 
 
 def build_conditional(

@@ -16,38 +16,26 @@ from typing import Any
 
 # CEL
 MACROS = frozenset({"all", "exists", "exists_one", "filter", "map"})
+DATE_METHODS = (
+    "getDate",
+    "getDayOfMonth",
+    "getDayOfWeek",
+    "getDayOfYear",
+    "getFullYear",
+    "getMonth",
+)
+TIME_METHODS = ("getHours", "getMilliseconds", "getMinutes", "getSeconds")
+TEXT_METHODS = ("contains", "endsWith", "matches", "startsWith")
+CONVERSIONS = ("bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint")
 # Methods and functions, with the numbers of arguments that they take.
 METHODS: Mapping[str, tuple[int, ...]] = {
-    "contains": (1,),
-    "endsWith": (1,),
-    "getDate": (0, 1),
-    "getDayOfMonth": (0, 1),
-    "getDayOfWeek": (0, 1),
-    "getDayOfYear": (0, 1),
-    "getFullYear": (0, 1),
-    "getHours": (0, 1),
-    "getMilliseconds": (0, 1),
-    "getMinutes": (0, 1),
-    "getMonth": (0, 1),
-    "getSeconds": (0, 1),
-    "matches": (1,),
+    **dict.fromkeys((*DATE_METHODS, *TIME_METHODS), (0, 1)),
+    **dict.fromkeys(TEXT_METHODS, (1,)),
     "size": (0,),
-    "startsWith": (1,),
 }
 FUNCTIONS: Mapping[str, tuple[int, ...]] = {
-    "bool": (1,),
-    "bytes": (1,),
-    "double": (1,),
-    "duration": (1,),
-    "dyn": (1,),
-    "has": (1,),
-    "int": (1,),
+    **dict.fromkeys((*CONVERSIONS, "dyn", "has", "size", "type"), (1,)),
     "matches": (2,),
-    "size": (1,),
-    "string": (1,),
-    "timestamp": (1,),
-    "type": (1,),
-    "uint": (1,),
 }
 
 # Jinja
@@ -123,11 +111,14 @@ def answer_key(text: str) -> str | bytes:
     return text if len(text) <= MAX_PLAIN_KEY else blake2b(text.encode(), digest_size=24).digest()
 
 
-def _as_dict(value: object) -> dict[str, Any]:
+def as_json_object(value: object) -> dict[str, Any]:
+    """Return a mapping of any kind as a dict. Raises TypeError for other values."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"a {type(value).__name__} is not plain data")
 
 
 # Encodes a part for a worker. Raises ValueError or TypeError if it is not plain data.
-encode_part = json.JSONEncoder(allow_nan=False, separators=(",", ":"), default=_as_dict).encode
+encode_part = json.JSONEncoder(
+    allow_nan=False, separators=(",", ":"), default=as_json_object
+).encode

@@ -30,9 +30,8 @@ from fanout.api.fanout_configuration import Functions
 from fanout.api.function_catalog import full_image
 from fanout.api.reasons import Reason
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
-from fanout.sandbox.worker_protocol import FREE_STEPS
+from fanout.sandbox.worker_protocol import FREE_STEPS, ExceededLimit, WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.telemetry.metrics import Counters
@@ -147,7 +146,6 @@ class _ProgramRun:
             self.process.stdin.close()
 
 
-_SCRIPT_WORKER_MODULE = "fanout.sandbox.starlark_worker"
 _SCRIPTS_PER_WORKER = 20  # scripts; starting a second worker takes as long as running them
 _STEPS_PER_TICK = 50  # that a thousand instructions of a script count as
 
@@ -161,7 +159,30 @@ def run_scripts(
     """Run scripts, several at a time; the results are in the order of the scripts."""
     results: list[ScriptOutput | ResponseError] = [ResponseError("it was not run")] * len(scripts)
     pending = deque(enumerate(scripts))
-    workers = WorkerPool(_SCRIPT_WORKER_MODULE, limits, events)
+    workers = WorkerPool("fanout.sandbox.starlark_worker", limits, events)
+
+    def run_one(worker_number: int, script: ScriptRun) -> ScriptOutput | ResponseError:
+        source = json.dumps(script.source)
+        if budget is not None and (refusal := budget.find_refusal(script.source)) is not None:
+            return _refuse("the script was not run", refusal)
+        request = f'{{"source":{source},"list":{script.resource_list}}}'
+        try:
+            response = workers.send_request(worker_number, request)
+        except WorkerEndedError as end:
+            if budget is not None:
+                return _refuse("the script was ended", budget.note_excess(script.source, str(end)))
+            remedy = "see sandbox of the configuration"
+            return ResponseError(f"the script was ended: {end}", remedy, is_final=False)
+        if "refused" in response:
+            reason, problem, remedy = response["refused"]
+            # The same on every machine, so the error is kept, with the script and its input.
+            if budget is not None and reason == Reason.LIMIT_EXCEEDED:
+                budget.note_excess(script.source, problem)
+            return ResponseError(problem, remedy)
+        if budget is not None:
+            budget.spend(max(0, _STEPS_PER_TICK * response["steps"] - FREE_STEPS))
+            budget.note_success(script.source)
+        return ScriptOutput(response["items"], tuple(response["printed"]))
 
     def run_pending(worker_number: int) -> None:
         while pending:
@@ -169,7 +190,7 @@ def run_scripts(
                 number, script = pending.popleft()
             except IndexError:  # another thread took the last script
                 return
-            results[number] = _run_script(workers, worker_number, script, budget)
+            results[number] = run_one(worker_number, script)
 
     worker_count = min(limits.processes, 1 + len(scripts) // _SCRIPTS_PER_WORKER)
     try:
@@ -179,32 +200,6 @@ def run_scripts(
     finally:
         workers.close()
     return results
-
-
-def _run_script(
-    workers: WorkerPool, worker_number: int, script: ScriptRun, budget: EvaluationBudget | None
-) -> ScriptOutput | ResponseError:
-    source = json.dumps(script.source)
-    if budget is not None and (refusal := budget.find_refusal(script.source)) is not None:
-        return _refuse("the script was not run", refusal)
-    request = f'{{"source":{source},"list":{script.resource_list}}}'
-    try:
-        response = workers.send_request(worker_number, request)
-    except WorkerEndedError as end:
-        if budget is not None:
-            return _refuse("the script was ended", budget.note_excess(script.source, str(end)))
-        remedy = "see sandbox of the configuration"
-        return ResponseError(f"the script was ended: {end}", remedy, is_final=False)
-    if "refused" in response:
-        reason, problem, remedy = response["refused"]
-        # The same on every machine, so the error is kept, with the script and its input.
-        if budget is not None and reason == Reason.LIMIT_EXCEEDED:
-            budget.note_excess(script.source, problem)
-        return ResponseError(problem, remedy)
-    if budget is not None:
-        budget.spend(max(0, _STEPS_PER_TICK * response["steps"] - FREE_STEPS))
-        budget.note_success(script.source)
-    return ScriptOutput(response["items"], tuple(response["printed"]))
 
 
 def _refuse(action: str, refusal: ExpressionFailure) -> ResponseError:
@@ -300,26 +295,24 @@ class ProgramRunner(Value):
         return result
 
     def _run_one(self, program_run: ProgramRun) -> ProgramOutput | ResponseError:
-        program = program_run.program
-        with tempfile.TemporaryDirectory(prefix="fanout-function-") as directory:
-            run_kind = self._run_container if program.image else self._run_executable
-            result = run_kind(program.command, Path(directory), program_run.stdin)
+        program, stdin = program_run.program, program_run.stdin
+        with tempfile.TemporaryDirectory(prefix="fanout-function-") as home:
+            if program.image:
+                result = self._run_container(program.command, Path(home), stdin)
+            else:
+                # One second more of processor time than of wall time: the deadline here has the
+                # clearer message.
+                cpu, memory = self.allowed.wall_seconds + 1, self.allowed.memory_mib * _MIB
+                limits = [str(limit) for limit in (cpu, memory, _MAX_FILE_SIZE)]
+                command = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *limits]
+                environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
+                result = self._run_program(
+                    [*command, program.command], Path(home), environment, stdin
+                )
         if isinstance(result, ProgramOutput) and result.status < 0:
             self.counters.events.add(EventName.SANDBOX_KILL, ExceededLimit.UNKNOWN)
             return ResponseError(f"it was ended by signal {-result.status}", "see its limits")
         return result
-
-    def _run_executable(
-        self, path: str, directory: Path, stdin: bytes
-    ) -> ProgramOutput | ResponseError:
-        allowed = self.allowed
-        # One second more of processor time than of wall time: the deadline here has the
-        # clearer message.
-        limits = (allowed.wall_seconds + 1, allowed.memory_mib * _MIB, _MAX_FILE_SIZE)
-        wrapper = [sys.executable, "-I", "-m", "fanout.sandbox.exec_limits", *map(str, limits)]
-        home = str(directory)
-        environment = {"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": home, "TMPDIR": home}
-        return self._run_program([*wrapper, path], directory, environment, stdin)
 
     def _run_container(
         self, image: str, directory: Path, stdin: bytes
@@ -330,22 +323,11 @@ class ProgramRunner(Value):
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"
         arguments = [
-            runtime,
-            "run",
-            "--name",
-            name,
-            "--rm",
-            "--interactive",
-            "--network=none",
-            f"--user={_CONTAINER_USER}",
-            "--read-only",
-            "--cap-drop=ALL",
-            "--security-opt=no-new-privileges",
-            f"--memory={self.allowed.memory_mib}m",
-            f"--pids-limit={_CONTAINER_PIDS}",
-            "--tmpfs=/tmp",
-            image,
-        ]
+            runtime, "run", "--name", name, "--rm", "--interactive",
+            "--network=none", f"--user={_CONTAINER_USER}", "--read-only", "--cap-drop=ALL",
+            "--security-opt=no-new-privileges", f"--memory={self.allowed.memory_mib}m",
+            f"--pids-limit={_CONTAINER_PIDS}", "--tmpfs=/tmp", image,
+        ]  # fmt: skip
         result = self._run_program(arguments, directory, environment, stdin)
         # Killing the client does not stop the container, which the runtime's daemon may own.
         if isinstance(result, ResponseError):

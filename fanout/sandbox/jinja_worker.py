@@ -21,27 +21,13 @@ from fanout.sandbox.worker_protocol import RefusedError, serve_requests
 MAX_TEMPLATES = 256  # compiled templates
 MAX_TEMPLATE_LENGTH = 1 << 16  # characters
 _MAX_EXPONENT = 64
-FILTERS = (
-    "capitalize",
-    "default",
-    "first",
-    "indent",
-    "int",
-    "join",
-    "last",
-    "length",
-    "list",
-    "lower",
-    "replace",
-    "sort",
-    "string",
-    "title",
-    "trim",
-    "truncate",
-    "unique",
-    "upper",
-    "wordwrap",
-)
+FILTERS = frozenset(
+    {
+        "capitalize", "default", "first", "indent", "int", "join", "last", "length", "list",
+        "lower", "replace", "sort", "string", "title", "trim", "truncate", "unique",
+        "upper", "wordwrap",
+    }
+)  # fmt: skip
 
 
 class _Environment(ImmutableSandboxedEnvironment):
@@ -84,12 +70,10 @@ class JinjaEngine:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        for provided, allowed in (
-            (self._environment.filters, FILTERS),
-            (self._environment.globals, GLOBALS),
-        ):
-            for name in set(provided) - set(allowed):
-                del provided[name]
+        for name in self._environment.filters.keys() - FILTERS:
+            del self._environment.filters[name]
+        for name in self._environment.globals.keys() - GLOBALS:
+            del self._environment.globals[name]
         self._template = lru_cache(MAX_TEMPLATES)(self._compile)
 
     def find_free_variables(self, text: str) -> FreeVariables:
@@ -115,13 +99,11 @@ class JinjaEngine:
         except (MemoryError, RefusedError):
             raise
         except SecurityError as error:
-            raise RefusedError(
-                "ExpressionError", f"the template uses a forbidden attribute: {error}"
-            ) from None
+            problem = f"the template uses a forbidden attribute: {error}"
+            raise RefusedError("ExpressionError", problem) from None
         except TemplateError as error:
-            raise RefusedError(
-                "ExpressionError", f"the template cannot be filled: {error}"
-            ) from None
+            problem = f"the template cannot be filled: {error}"
+            raise RefusedError("ExpressionError", problem) from None
         except RecursionError:
             raise RefusedError("LimitExceeded", "the template is nested too deep") from None
         except Exception as error:  # noqa: BLE001 - a template can raise whatever Python raises

@@ -16,11 +16,12 @@ from typing import Any
 from fanout.errors import Unavailable
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.free_variables import FreeVariables
-from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_protocol import (
     MAX_RESPONSE,
     OUT_OF_MEMORY,
+    ExceededLimit,
     OversizeError,
+    WorkerLimits,
     encode_frame,
     exchange_frames,
 )
@@ -235,60 +236,51 @@ class WorkerPool:
         """
         failures: dict[str, ExpressionFailure] = {}
         pending = deque(tasks)
+
+        def run_pending(number: int) -> None:
+            while True:
+                try:
+                    task = pending.popleft()
+                except IndexError:
+                    return
+                text = task.text
+                # A text that exceeded a limit once fails for all rows; each further task would
+                # cost the limit again.
+                if text in failures:
+                    continue
+                if budget is not None and (refusal := budget.find_refusal(text)) is not None:
+                    failures[text] = refusal
+                    continue
+                start = time.monotonic()
+                try:
+                    request = f'{{"text":{json.dumps(text)},"rows":[{",".join(task.rows)}]}}'
+                    response = self.send_request(number, request)
+                except WorkerEndedError as end:
+                    failures[text] = _note_excess(text, str(end), budget)
+                    continue
+                answers = response["answers"]
+                store_answers(EvaluationTask(text, task.rows[: len(answers)]), answers)
+                if response["exceeded"]:
+                    failures[text] = _note_excess(text, answers[-1][1], budget)
+                    continue
+                if budget is not None:
+                    budget.spend(response["steps"], time.monotonic() - start)
+                if len(answers) < len(task.rows):
+                    pending.appendleft(EvaluationTask(text, task.rows[len(answers) :]))
+
         rows = sum(len(task.rows) for task in tasks)
         # Starting a worker costs as much as evaluating some thousand rows: small batches
         # stay with one.
         worker_count = min(self._limits.processes, 1 + rows // ROWS_PER_WORKER, len(tasks))
         # Without a thread: most batches of a command are small, and a pool of threads is not free.
         if worker_count <= 1:
-            self._run_pending(0, pending, store_answers, failures, budget)
+            run_pending(0)
             return failures
         with ThreadPoolExecutor(worker_count) as threads:
-            futures = [
-                threads.submit(self._run_pending, number, pending, store_answers, failures, budget)
-                for number in range(worker_count)
-            ]
+            futures = [threads.submit(run_pending, number) for number in range(worker_count)]
         for future in futures:
             future.result()
         return failures
-
-    def _run_pending(
-        self,
-        number: int,
-        pending: deque[EvaluationTask],
-        store_answers: Callable[[EvaluationTask, list[Any]], None],
-        failures: dict[str, ExpressionFailure],
-        budget: EvaluationBudget | None,
-    ) -> None:
-        while True:
-            try:
-                task = pending.popleft()
-            except IndexError:
-                return
-            text = task.text
-            # A text that exceeded a limit once fails for all rows; each further task would
-            # cost the limit again.
-            if text in failures:
-                continue
-            if budget is not None and (refusal := budget.find_refusal(text)) is not None:
-                failures[text] = refusal
-                continue
-            start = time.monotonic()
-            try:
-                request = f'{{"text":{json.dumps(text)},"rows":[{",".join(task.rows)}]}}'
-                response = self.send_request(number, request)
-            except WorkerEndedError as end:
-                failures[text] = _note_excess(text, str(end), budget)
-                continue
-            answers = response["answers"]
-            store_answers(EvaluationTask(text, task.rows[: len(answers)]), answers)
-            if response["exceeded"]:
-                failures[text] = _note_excess(text, answers[-1][1], budget)
-                continue
-            if budget is not None:
-                budget.spend(response["steps"], time.monotonic() - start)
-            if len(answers) < len(task.rows):
-                pending.appendleft(EvaluationTask(text, task.rows[len(answers) :]))
 
     def send_request(self, number: int, request: str) -> dict[str, Any]:
         """Send a request to worker `number`, started if there is none or it has ended.

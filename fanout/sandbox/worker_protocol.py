@@ -1,7 +1,8 @@
-"""Protocol between a parent and its worker: framed requests and responses.
+"""Protocol between a parent and its worker: limits, and framed requests and responses.
 
 A frame is JSON in UTF-8 with its length in front. Requests go to stdin, responses to
-stdout; the limits are the worker's first argument.
+stdout; the limits are the worker's first argument. A worker sets them for itself before its first
+request; only the wall time is the parent's to enforce.
 
 A worker is a new program (fork and exec), so it shares nothing with the parent but two pipes. It
 works in a thread: celpy recurses, and a thread has a stack of known size and the same few frames
@@ -11,16 +12,72 @@ below every evaluation (a call that crosses the border of a stack chunk each tim
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from fanout.sandbox.free_variables import FreeVariables
-from fanout.sandbox.worker_limits import WorkerLimits, apply_limits, renew_cpu_limit
+from fanout.values import Value
+
+MAX_DESCRIPTORS = 16  # descriptors that may be open
+
+
+class ExceededLimit(StrEnum):
+    """Limit at which a worker or a program was ended; a label of a metric."""
+
+    WALL_TIME = "wall_time"
+    PROCESSOR_TIME = "processor_time"
+    MEMORY = "memory"
+    OUTPUT = "output"
+    UNKNOWN = "unknown"  # a crash, or a signal from outside
+
+
+class WorkerLimits(Value):
+    """Limits of one expression over a chunk of rows. A text that exceeds one fails for all rows."""
+
+    cpu: int = 2  # seconds of processor time
+    memory: int = 256  # MiB of address space on top of an idle worker's
+    wall_seconds: float = 10.0  # seconds, enforced by the parent
+    processes: int = 2  # workers for one batch
+
+
+def apply_limits(limits: WorkerLimits) -> None:
+    """Limit memory, files, processes and core dumps to what an evaluation needs."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    memory = pages * resource.getpagesize() + (limits.memory << 20)
+    for kind, limit in (
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_NOFILE, MAX_DESCRIPTORS),
+        # Set after the worker's own thread was started, which counts as a process.
+        (resource.RLIMIT_NPROC, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        allowed = _lower_limit(kind, limit)
+        resource.setrlimit(kind, (allowed, allowed))
+
+
+def _lower_limit(kind: int, limit: int) -> int:
+    """Return the limit, or the hard limit of this process if that is lower."""
+    hard = resource.getrlimit(kind)[1]
+    return limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+
+
+def renew_cpu_limit(seconds: int) -> None:
+    """Allow this much processor time from now on. The system counts a process's complete life."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    limit = _lower_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + seconds + 1)
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+# ---- frames -------------------------------------------------------------------------------------
 
 HEADER_SIZE = 4  # bytes of the length, most significant first
 CHUNK_SIZE = 1 << 16
@@ -83,6 +140,8 @@ def exchange_frames(stdin_fd: int, stdout_fd: int, message: bytes, timeout: floa
                 if len(response) >= HEADER_SIZE + length:
                     return bytes(response[HEADER_SIZE:])
 
+
+# ---- worker -------------------------------------------------------------------------------------
 
 OUT_OF_MEMORY = 86  # exit status
 STACK_SIZE = 64 << 20

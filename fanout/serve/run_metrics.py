@@ -22,7 +22,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.present.policy_counts import Labels, PolicyCounts, count_gate_decisions, count_policy
 from fanout.reconcile.pass_scope import PassSubject
-from fanout.sandbox.worker_limits import ExceededLimit
+from fanout.sandbox.worker_protocol import ExceededLimit
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType

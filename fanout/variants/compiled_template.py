@@ -1,16 +1,13 @@
 """Compiled templates: the rendering shared by all variants of one shape.
 
-Hundreds of variants differ only in texts and numbers (parameters). The pipeline runs once on
-markers in place of the parameters; where a marker ends up in the output becomes a placeholder, and
-every further variant is rendered by filling the placeholders. This is correct only while no
-function decides by a text that contains a marker: `CatalogFunction.depends_on` names the values
-that a function decides by, and a function without it must not see a marker at all. A template is
-used only after it has reproduced the rendering of a variant that took the ordinary way.
-
 A variant is split into its shape (fields, functions, structure) and its parameters, the texts and
-numbers in which it differs from other variants of that shape. For compilation the parameters are
-replaced by markers; a marker in the output is turned into a placeholder, whose value is one
-parameter or a concatenation of constant texts and parameters.
+numbers in which hundreds of variants of that shape differ. The pipeline runs once on markers in
+place of the parameters; where a marker ends up in the output becomes a placeholder, whose value is
+one parameter or a concatenation of constant texts and parameters, and every further variant is
+rendered by filling the placeholders. This is correct only while no function decides by a text that
+contains a marker: `CatalogFunction.depends_on` names the values that a function decides by, and a
+function without it must not see a marker at all. A template is used only after it has reproduced
+the rendering of a variant that took the ordinary way.
 """
 
 import re
@@ -20,7 +17,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import Edit, are_independent, canonical_text, get_value, same_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.tree_ids import FilledText, LazyBlobs, TreeEntry, TreeTemplate, blob_id
 from fanout.package.yaml_scalars import format_scalar, is_plain

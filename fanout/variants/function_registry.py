@@ -1,31 +1,77 @@
 """Registry of functions: which one an image or executable of a pipeline entry means.
 
-A function runs in process, as a program that the administrator allows, or is
-unavailable; then the error tells the remedy.
+A function runs in process, as a program that the administrator allows, as a script in the sandbox
+(`starlark`), or is unavailable; then the error tells the remedy.
 """
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
 from fanout.api.field_errors import VERY_SIMILAR, find_similar_name
 from fanout.api.function_catalog import IN_PROCESS_FUNCTIONS, catalog_name, full_image
 from fanout.api.reasons import Reason
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.variants.function_requests import AllowedPrograms, KrmProgram
+from fanout.package.field_edits import canonical_text
+from fanout.variants.function_requests import (
+    AllowedPrograms,
+    FunctionRequest,
+    KrmProgram,
+    ScriptRun,
+)
 from fanout.variants.functions.apply_replacements import APPLY_REPLACEMENTS, APPLY_REPLACEMENTS_V0_1
-from fanout.variants.functions.apply_setters import APPLY_SETTERS
-from fanout.variants.functions.create_setters import CREATE_SETTERS
 from fanout.variants.functions.ensure_name_substring import ENSURE_NAME_SUBSTRING
-from fanout.variants.functions.function_interface import CatalogFunction, ExternalFunction, Object
+from fanout.variants.functions.function_interface import (
+    CatalogFunction,
+    ExternalFunction,
+    Object,
+    is_function_kind,
+    mapping,
+)
 from fanout.variants.functions.kubeconform import KUBECONFORM, KUBEVAL
-from fanout.variants.functions.list_setters import LIST_SETTERS
-from fanout.variants.functions.remove_local_config_resources import REMOVE_LOCAL_CONFIG_RESOURCES
+from fanout.variants.functions.label_functions import SET_ANNOTATIONS, SET_LABELS
+from fanout.variants.functions.resource_functions import (
+    REMOVE_LOCAL_CONFIG_RESOURCES,
+    UPSERT_RESOURCE,
+)
 from fanout.variants.functions.search_replace import SEARCH_REPLACE
-from fanout.variants.functions.set_annotations import SET_ANNOTATIONS
 from fanout.variants.functions.set_image import SET_IMAGE
-from fanout.variants.functions.set_labels import SET_LABELS
 from fanout.variants.functions.set_namespace import SET_NAMESPACE
-from fanout.variants.functions.starlark import STARLARK, StarlarkFunction
-from fanout.variants.functions.upsert_resource import UPSERT_RESOURCE
+from fanout.variants.functions.setters import APPLY_SETTERS, CREATE_SETTERS, LIST_SETTERS
+
+
+class StarlarkFunction(ExternalFunction):
+    """The function `starlark`: a script that changes, adds, removes or validates objects.
+
+    The script is configuration: `source` of a `StarlarkRun`, `data.source` of a ConfigMap. It can
+    read the complete configuration as `ctx.resource_list["functionConfig"]`. It runs in the
+    sandbox, because packages may have many authors, and gets all objects at once, like a program.
+    """
+
+    def configure(self, config: Object) -> str:
+        """Return the configuration as canonical JSON. Raises InvalidInput if it has no script."""
+        _script_source(config)
+        return canonical_text(config)
+
+    def build_request(self, config: str, resource_list: Mapping[str, Any]) -> FunctionRequest:
+        """Return the request to run the script on a ResourceList."""
+        return ScriptRun(
+            _script_source(json.loads(config)), json.dumps(resource_list, ensure_ascii=False)
+        )
+
+
+def _script_source(config: Object) -> str:
+    is_own_kind = is_function_kind(config, "StarlarkRun")
+    source = config.get("source") if is_own_kind else mapping(config.get("data")).get("source")
+    if not isinstance(source, str) or not source.strip():
+        field = "source" if is_own_kind else "data.source"
+        raise InvalidInput(f"{field} is missing or not a string", remedy="write the script there")
+    return source
+
+
+# Raise the version whenever a script may give another result, also with a new starlark-pyo3.
+STARLARK = StarlarkFunction(KrmProgram("starlark", "", version="1"))
+
 
 FUNCTIONS_BY_NAME: Mapping[str, CatalogFunction] = {
     function.name: function

@@ -2,11 +2,9 @@
 
 from collections.abc import Container, Iterable
 
-from fanout.api.fanout_configuration import InjectionRules
-from fanout.api.object_meta import Label, is_secret
+from fanout.api.object_meta import Label
 from fanout.errors import ErrorLocation
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import package_problem
+from fanout.package.kptfile import KPTFILE, package_problem
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
@@ -53,14 +51,6 @@ def find_injection_points(
                 ErrorLocation(object=name, file=point.file, line=point.line),
             )
     return tuple(points)
-
-
-def is_injectable(point: InjectionPoint, injectable: InjectionRules) -> bool:
-    """Return whether the administrator allows injection; Secrets never are injectable."""
-    # Beside the rules, because no configuration may make Secrets injectable.
-    return not is_secret(point.group, point.kind) and injectable.allows(
-        point.group, point.kind, point.field
-    )
 
 
 def _parse_point(file: str, number: int, manifest_object: ManifestObject) -> InjectionPoint | None:

@@ -10,8 +10,7 @@ from typing import Any
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import Path
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories, package_problem
+from fanout.package.kptfile import KPTFILE, find_package, package_directories, package_problem
 from fanout.package.manifest import Document, Manifest
 from fanout.package.merge.merge_units import (
     Identity,

@@ -33,7 +33,7 @@ from fanout.package.merge.list_rearrangement import (
     compare_values,
 )
 from fanout.package.merge.merge_keys import DEFAULT_SHAPE, Schemas, find_shape
-from fanout.package.sealed_values import find_seal
+from fanout.package.merge.merge_values import find_seal
 from fanout.package.value_spelling import ValueSpelling
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.package.yaml_scalars import format_scalar, is_plain
@@ -59,16 +59,15 @@ class ObjectChanges(NamedTuple):
 NO_CHANGES = ObjectChanges()
 
 
-class Overlay:
+class Overlay(ValueEditor):
     """Collector of the changes to one object; upstream's data is never modified."""
 
     __slots__ = (
-        *("_changed", "_comments", "_document", "_edited", "_file", "_origin", "_parents", "_text"),
-        "dropped",
+        *("_changed", "_comments", "_document", "_file", "_origin", "_parents", "_text", "dropped"),
     )
 
     def __init__(self, file: str, manifest_object: ManifestObject) -> None:
-        self._edited = ValueEditor(manifest_object.value)
+        super().__init__(manifest_object.value)
         self.dropped = False
         self._changed: dict[Path, None] = {}  # in order
         self._parents: set[Path] = set()  # of the changed paths
@@ -77,15 +76,6 @@ class Overlay:
         self._origin = manifest_object
         self._text: str | None = None
         self._file = file
-
-    @property
-    def value(self) -> Any:
-        """The current value."""
-        return self._edited.value
-
-    def peek(self, path: Path) -> Any:
-        """Return the current value at a path, or MISSING. The next change may change it."""
-        return self._edited.peek(path)
 
     def set(self, path: Path, value: object) -> None:
         """Set the value at the path, or remove what is there (REMOVE).
@@ -106,7 +96,7 @@ class Overlay:
             return
         self.refuse_sealed(path)
         try:
-            self._edited.set(path, value)
+            super().set(path, value)
         except BlockedPath as blocked:
             raise self._build_error(path[: blocked.depth], blocked.message) from None
         top = self._find_edit_path(path)
@@ -131,7 +121,8 @@ class Overlay:
 
     def rebase(self, text: str, document: ManifestObject) -> None:
         """Continue from lines with all changes so far; `document` is their parsed form."""
-        self._edited, self._text, self._document = ValueEditor(document.value), text, document
+        super().__init__(document.value)
+        self._text, self._document = text, document
         self._changed, self._comments, self._parents = {}, {}, set()
 
     @property
@@ -264,18 +255,14 @@ def rewrite_manifest(
     `changes_by_number` has the changes by the object's number in the file. A List is
     removed with its last item. Raises InvalidInput for a comment that cannot be placed.
     """
-    edits: list[Edit] = []
-    needs_second_pass = False
     texts = {number: it.text for number, it in changes_by_number.items() if it.text is not None}
     if texts:
         manifest = _replace_lines(manifest, texts)
-    for changes in changes_by_number.values():
-        edits += changes.edits
-        needs_second_pass = needs_second_pass or changes.dropped or bool(changes.comments)
+    edits = [edit for changes in changes_by_number.values() for edit in changes.edits]
     data = manifest.apply_edits_to_text(edits)
     # Comments and removals need the positions of the edited text, hence a second parse. Few
     # files have any, so the others are not charged for it.
-    if not needs_second_pass:
+    if not any(changes.dropped or changes.comments for changes in changes_by_number.values()):
         return data
     manifest = Manifest.parse(data, manifest.file)
     objects = find_objects(manifest)
@@ -284,18 +271,18 @@ def rewrite_manifest(
         manifest_object = objects[number]
         for path, text in changes.comments:
             comments.setdefault(manifest_object.index, {})[*manifest_object.path, *path] = text
+    for index, comments_by_path in comments.items():
+        document = manifest.document(index)
+        spellings = document.spellings()
+        for path in comments_by_path:
+            if path not in spellings or not spellings[path].has_comment_room:
+                field, line = format_path(path), document.line_of(path)
+                raise render_error(
+                    "there is no room for a comment",
+                    "write the value on its own line, or exclude the object",
+                    ErrorLocation(field=field, file=manifest.file, line=line),
+                )
     if comments:
-        for index, comments_by_path in comments.items():
-            document = manifest.document(index)
-            spellings = document.spellings()
-            for path in comments_by_path:
-                if path not in spellings or not spellings[path].has_comment_room:
-                    field, line = format_path(path), document.line_of(path)
-                    raise render_error(
-                        "there is no room for a comment",
-                        "write the value on its own line, or exclude the object",
-                        ErrorLocation(field=field, file=manifest.file, line=line),
-                    )
         data = manifest.add_line_comments(comments)
     dropped = [number for number, changes in changes_by_number.items() if changes.dropped]
     return remove_objects(Manifest.parse(data, manifest.file), dropped) if dropped else data

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
+from fanout.api.object_meta import is_secret
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, canonical_text
 from fanout.package.ignored_files import find_ignored
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile, package_problem
+from fanout.package.kptfile import KPTFILE, find_kptfile, package_problem
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_keys import read_schemas
 from fanout.package.merge.merge_units import is_local_config, is_manifest
@@ -25,7 +25,7 @@ from fanout.variants.functions.function_interface import (
 )
 from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, NAMESPACED_KINDS, Kind, read_scopes
 from fanout.variants.functions.set_namespace import DEPENDS_ON
-from fanout.variants.injection_points import InjectionPoint, find_injection_points, is_injectable
+from fanout.variants.injection_points import InjectionPoint, find_injection_points
 from fanout.variants.manifest_objects import (
     ITEMS,
     ListItem,
@@ -43,7 +43,7 @@ from fanout.variants.pipeline_steps import (
     FunctionStep,
     Pipeline,
     find_config_files,
-    order_pipeline,
+    policy_steps,
     read_pipelines,
 )
 from fanout.variants.render_model import RenderLimits, UpstreamPackage
@@ -120,8 +120,20 @@ class PreparedPackage(KeyedValue):
     template_cache: dict[object, Any] = field(default_factory=dict)
 
     def order_pipeline(self, spec: VariantSpec) -> Pipeline:
-        """Return the complete pipeline of a variant. Raises InvalidInput."""
-        return order_pipeline(self.functions, spec, self.manifests, self.limits.programs)
+        """Return the complete pipeline of a variant. Raises InvalidInput.
+
+        In each section the policy's functions come first, but for those of subpackages.
+        """
+        if not spec.mutators and not spec.validators:
+            return self.functions
+        root_functions = [item for item in self.functions if not item.directory_prefix]
+        return (
+            *(item for item in self.functions if item.directory_prefix),
+            *policy_steps(spec, "mutators", self.manifests, self.limits.programs),
+            *(item for item in root_functions if not item.validates),
+            *policy_steps(spec, "validators", self.manifests, self.limits.programs),
+            *(item for item in root_functions if item.validates),
+        )
 
     def new_overlays(self) -> dict[ObjectPlace, Overlay]:
         """Return the objects that functions get, without changes yet."""
@@ -198,7 +210,13 @@ def prepare_package(
         manifests=manifests,
         kptfile=clone_kptfile(package, manifests[KPTFILE], points),
         points=points,
-        injectable_keys=frozenset(it.key for it in points if is_injectable(it, limits.injectable)),
+        # Beside the administrator's rules, as no configuration may make Secrets injectable.
+        injectable_keys=frozenset(
+            it.key
+            for it in points
+            if not is_secret(it.group, it.kind)
+            and limits.injectable.allows(it.group, it.kind, it.field)
+        ),
         has_context=has_context,
         varying_files=tuple(dict.fromkeys([CONTEXT] * has_context + [it.file for it in points])),
         all_objects=all_objects,
@@ -259,16 +277,9 @@ def _compute_fingerprint(
         # the cluster does not redraft every package.
         if function.uses_scopes and scopes:
             versions[-1].append(scopes)
-    return canonical_text(
-        [
-            package.repository,
-            package.directory,
-            package.tree,
-            package.revision.name,
-            package.revision.commit,
-            versions,
-        ]
-    )
+    revision = package.revision
+    source = [package.repository, package.directory, package.tree, revision.name, revision.commit]
+    return canonical_text([*source, versions])
 
 
 def _function_objects(
@@ -335,18 +346,6 @@ def _refused(problem: str, remedy: str, file: str = "", line: int = 0) -> Invali
 
 
 _MAX_SHOWN = 5  # errors in one message
-
-
-def results_until_failure(findings: Iterable[StepResult]) -> tuple[FunctionResult, ...]:
-    """Return the results in pipeline order, up to the first step with an error.
-
-    This is what a run that stops at the first failing step reports (`WholePackageRun.run`).
-    """
-    # The findings come from the shared run and from the target's own objects, each in its own
-    # order.
-    rows = sorted(findings, key=lambda item: (item.step, item.place))
-    failed_step = next((row.step for row in rows if row.result.severity == ERROR), None)
-    return tuple(row.result for row in rows if failed_step is None or row.step <= failed_step)
 
 
 def find_errors(results: Iterable[FunctionResult]) -> list[FunctionResult]:

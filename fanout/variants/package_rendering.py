@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import package_problem
+from fanout.package.kptfile import KPTFILE, package_problem
 from fanout.package.revision import Revision
 from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
 from fanout.pending_inputs import NO_RESPONSES, Responses
@@ -23,6 +22,7 @@ from fanout.variants.compiled_template import (
     split_parameters,
 )
 from fanout.variants.functions.function_interface import (
+    ERROR,
     FunctionResult,
     Object,
     mapping,
@@ -37,7 +37,6 @@ from fanout.variants.package_preparation import (
     StepResult,
     prepare_package,
     refuse_errors,
-    results_until_failure,
 )
 from fanout.variants.pipeline_run import (
     WholePackageRun,
@@ -191,7 +190,13 @@ def _run_per_object(
         for number, names in unmatched.items()
         if names
     ]
-    return entries, blobs, tree, results_until_failure(findings)
+    # In pipeline order, up to the first step with an error: what a run that stops at the first
+    # failing step reports (`WholePackageRun.run`). The findings come from the shared run and from
+    # the target's own objects, each in its own order.
+    findings.sort(key=lambda item: (item.step, item.place))
+    failed_step = next((it.step for it in findings if it.result.severity == ERROR), len(steps))
+    results = tuple(it.result for it in findings if it.step <= failed_step)
+    return entries, blobs, tree, results
 
 
 _BEHIND_ALL: ObjectPlace = ("\U0010ffff", 0)  # a place, for results about no object

@@ -16,7 +16,7 @@ from fanout.api.reasons import Reason
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_list
 from fanout.package.package_limits import find_package_path_problem, find_unportable_files
@@ -158,11 +158,17 @@ def find_sought(step: FunctionStep, overlay: Overlay) -> frozenset[str]:
 
 
 def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionResult:
-    """Return the result of the function about names that no object has."""
+    """Return the result of the function about names that no object has.
+
+    It is a warning if there are no others. One configuration may serve several packages, so one
+    that is used in part is often meant.
+    """
     matching = step.function.matching
     assert matching is not None, "only a function with names looks for any"
-    result = matching.build_result(step.function.name, step.config, missing)
-    return result._replace(where=replace(step.where, object="", field=""))
+    severity = "warning" if missing == matching.list_names(step.config) else "info"
+    where = replace(step.where, object="", field="")
+    message = matching.describe(", ".join(sorted(missing)))
+    return FunctionResult(message, severity, step.function.name, where)
 
 
 def collect_facts(

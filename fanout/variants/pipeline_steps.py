@@ -12,9 +12,8 @@ from functools import lru_cache
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.field_edits import canonical_text
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile_problems, pipeline_functions
+from fanout.package.field_edits import canonical_text, format_path
+from fanout.package.kptfile import KPTFILE, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import Value, asdict, replace
@@ -90,7 +89,7 @@ def _matches_condition(condition: Mapping[str, object], item: Object) -> bool:
 
 
 NOWHERE = ErrorLocation()
-_MUTATORS, _VALIDATORS = _SECTIONS = ("mutators", "validators")
+_VALIDATORS = "validators"
 _Files = Mapping[str, Manifest]
 
 
@@ -225,18 +224,12 @@ def read_pipelines(
         for fault in find_kptfile_problems(document):
             if fault.where.field.split(".")[0] == "pipeline":
                 raise fault  # the functions to run are undefined
-        pipeline = mapping(mapping(document.value).get("pipeline"))
-        directory = file[: -len(KPTFILE)]
-        for section in _SECTIONS:
-            entries = pipeline.get(section) or []
-            for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-                line = document.line_of(("pipeline", section, index))
-                where = ErrorLocation(KPTFILE, f"pipeline.{section}[{index}]", file, line)
-                functions.append(
-                    _declare_function(
-                        mapping(entry), section, directory, where, manifests, programs
-                    )
-                )
+        for path, entry in pipeline_functions(document.value):
+            where = ErrorLocation(KPTFILE, format_path(path), file, document.line_of(path))
+            directory, section = file[: -len(KPTFILE)], str(path[1])
+            functions.append(
+                _declare_function(mapping(entry), section, directory, where, manifests, programs)
+            )
     return tuple(functions)
 
 
@@ -298,26 +291,3 @@ def _declare_function(
 def _with_place(problem: InvalidInput, where: ErrorLocation) -> InvalidInput:
     reason = problem.reason if problem.reason != "Error" else Reason.RENDER_FAILED
     return InvalidInput(problem.problem, reason=reason, remedy=problem.remedy, where=where)
-
-
-def order_pipeline(
-    package_functions: Sequence[DeclaredFunction],
-    spec: VariantSpec,
-    files: _Files,
-    programs: AllowedPrograms,
-) -> Pipeline:
-    """Return the complete pipeline of a variant.
-
-    `package_functions` are those of subpackages, after which the policy's come, and those of
-    the package itself. Raises InvalidInput.
-    """
-    if not spec.mutators and not spec.validators:
-        return tuple(package_functions)
-    root_functions = [item for item in package_functions if not item.directory_prefix]
-    return (
-        *(item for item in package_functions if item.directory_prefix),
-        *policy_steps(spec, _MUTATORS, files, programs),
-        *(item for item in root_functions if not item.validates),
-        *policy_steps(spec, _VALIDATORS, files, programs),
-        *(item for item in root_functions if item.validates),
-    )

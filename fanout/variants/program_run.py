@@ -42,7 +42,6 @@ _PLACE_KEYS = ("path", "index")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _SEVERITIES = ("error", "warning", "info")
 _MAX_STDERR = 500  # characters of stderr in a message
-SentPlace = tuple[str, int]  # file, and index of the object in it
 
 
 class ReturnedObject(NamedTuple):
@@ -57,14 +56,14 @@ class ProgramResult(NamedTuple):
     """A result as written by a program, and the place it concerns."""
 
     result: FunctionResult
-    place: SentPlace | None
+    place: ObjectPlace | None
     reference: tuple[str, str, str]  # kind, namespace, name
 
 
 _Output = tuple[list[ReturnedObject], list[ProgramResult]]
 
 
-def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) -> dict[str, Any]:
+def build_resource_list(items: Iterable[tuple[ObjectPlace, Object]], config: str) -> dict[str, Any]:
     """Return the input of a program: the objects with their places, and its configuration.
 
     `config` is the configuration object as JSON.
@@ -72,13 +71,9 @@ def build_resource_list(items: Iterable[tuple[SentPlace, Object]], config: str) 
     annotated = []
     for (file, index), item in items:
         meta = mapping(item.get("metadata"))
-        texts = dict(zip(_PLACE_KEYS, (file, str(index)), strict=True))
-        notes = {
-            f"{prefix}{key}": text
-            for prefix in (_INTERNAL_PREFIX, _CONFIG_PREFIX)
-            for key, text in texts.items()
-        }
-        annotations = {**mapping(meta.get("annotations")), **notes}
+        annotations = dict(mapping(meta.get("annotations")))
+        for prefix in (_INTERNAL_PREFIX, _CONFIG_PREFIX):
+            annotations |= {f"{prefix}path": file, f"{prefix}index": str(index)}
         annotated.append({**item, "metadata": {**meta, "annotations": annotations}})
     return {
         "apiVersion": _RESOURCE_LIST_VERSION,
@@ -143,20 +138,17 @@ def _parse_object(item: object, number: int) -> ReturnedObject:
     notes = dict(mapping(item["metadata"].get("annotations")))
     # Functions built with older SDKs know and set only the annotations without the prefix
     # `internal`.
-    place = {
-        key: notes.get(f"{_INTERNAL_PREFIX}{key}", notes.get(f"{_CONFIG_PREFIX}{key}"))
+    file, index = (
+        notes.get(f"{_INTERNAL_PREFIX}{key}", notes.get(f"{_CONFIG_PREFIX}{key}"))
         for key in _PLACE_KEYS
-    }
-    file, index = place["path"], place["index"]
+    )
     if file is not None and (not isinstance(file, str) or not file):
         raise render_error(f"items[{number}] of its output has a path that is not a string")
     if index is not None and not _INDEX.fullmatch(str(index)):
         raise render_error(f"items[{number}] of its output has the index {index!r}")
+    place_notes = {f"{_CONFIG_PREFIX}{key}" for key in _PLACE_KEYS}
     for key in list(notes):
-        is_place_key = (
-            key.startswith(_CONFIG_PREFIX) and key.removeprefix(_CONFIG_PREFIX) in _PLACE_KEYS
-        )
-        if is_place_key or key.startswith(_INTERNAL_PREFIX):
+        if key in place_notes or key.startswith(_INTERNAL_PREFIX):
             del notes[key]
     # A path out of the package is kept as given, for the error when its name is checked.
     file = normalize_inside(file) or file if file else ""

@@ -8,6 +8,7 @@ Schema and reports all errors instead of the first.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 Path = tuple[str | int, ...]
@@ -58,20 +59,15 @@ class KindSchemas:
         return report.faults
 
     def _validator_of(self, name: str) -> _Validator:
-        validator = self._validators.get(name)
-        if validator is None:
-
+        if name not in self._validators:
+            # Definitions may refer to themselves (JSONSchemaProps does): the reference, which is
+            # looked up when it is called, must be there before the definition is compiled.
             def deferred(value: Any, path: Path, report: _Report) -> None:
-                """Look the validator up when it is called, not when it is built."""
                 self._validators[name](value, path, report)
 
-            # Definitions may refer to themselves (JSONSchemaProps does): the reference must be
-            # there before the definition is compiled.
             self._validators[name] = deferred
-            validator = self._validators[name] = _compile_schema(
-                self._definitions[name], self._validator_of
-            )
-        return validator
+            self._validators[name] = _compile_schema(self._definitions[name], self._validator_of)
+        return self._validators[name]
 
 
 def find_custom_faults(
@@ -91,29 +87,23 @@ def _compile_schema(schema: Schema, validator_of: Callable[[str], _Validator]) -
     if "$ref" in schema:
         return validator_of(schema["$ref"])
     if "oneOf" in schema:
-        return _type_validator(
-            tuple(
-                type_name for subschema in schema["oneOf"] for type_name in _type_names(subschema)
-            )
-        )
-    types = _type_names(schema)
+        types = (name for subschema in schema["oneOf"] for name in _type_names(subschema))
+        return partial(_validate_type, tuple(types))
     fields = {
         name: _compile_schema(subschema, validator_of)
         for name, subschema in schema.get("properties", {}).items()
     }
     extra = schema.get("additionalProperties", True)
     items = schema.get("items")
-    return _shape_validator(
-        _Shape(
-            types,
-            tuple(schema.get("enum", ())),
-            tuple(schema.get("required", ())),
-            fields,
-            _compile_schema(extra, validator_of) if isinstance(extra, dict) else None,
-            extra is False,
-            _compile_schema(items, validator_of) if items is not None else None,
-        )
-    )
+    return _Shape(
+        _type_names(schema),
+        tuple(schema.get("enum", ())),
+        tuple(schema.get("required", ())),
+        fields,
+        _compile_schema(extra, validator_of) if isinstance(extra, dict) else None,
+        extra is False,
+        _compile_schema(items, validator_of) if items is not None else None,
+    ).validate
 
 
 def _compile_structural(schema: Schema, depth: int) -> _Validator:
@@ -121,9 +111,9 @@ def _compile_structural(schema: Schema, depth: int) -> _Validator:
     # The schema is part of the package and may nest deeper than Python's stack; below this depth
     # any value is valid.
     if depth > _MAX_DEPTH:
-        return _type_validator(())
+        return partial(_validate_type, ())
     if schema.get("x-kubernetes-int-or-string"):
-        return _type_validator(("integer", "string", "null"))
+        return partial(_validate_type, ("integer", "string", "null"))
     fields = {
         name: _compile_structural(subschema, depth + 1)
         for name, subschema in _mapping_or_empty(schema.get("properties")).items()
@@ -135,21 +125,21 @@ def _compile_structural(schema: Schema, depth: int) -> _Validator:
     )
     required = schema.get("required")
     enum = schema.get("enum")
-    return _shape_validator(
-        _Shape(
-            # null counts as absent: the server removes it or sets the default
-            (*types, "null") if (types := _type_names(schema)) else (),
-            tuple(enum) if isinstance(enum, list) else (),
-            tuple(required) if isinstance(required, list) else (),
-            fields,
-            _compile_structural(extra, depth + 1) if isinstance(extra, dict) else None,
-            not open_ended,
-            _compile_structural(items, depth + 1) if isinstance(items, dict) else None,
-        )
-    )
+    return _Shape(
+        # null counts as absent: the server removes it or sets the default
+        (*types, "null") if (types := _type_names(schema)) else (),
+        tuple(enum) if isinstance(enum, list) else (),
+        tuple(required) if isinstance(required, list) else (),
+        fields,
+        _compile_structural(extra, depth + 1) if isinstance(extra, dict) else None,
+        not open_ended,
+        _compile_structural(items, depth + 1) if isinstance(items, dict) else None,
+    ).validate
 
 
 class _Shape(NamedTuple):
+    """Shape of values; its `validate` is a validator."""
+
     types: tuple[str, ...]  # empty: any type
     enum: tuple[Any, ...]
     required: tuple[str, ...]
@@ -158,53 +148,34 @@ class _Shape(NamedTuple):
     closed: bool  # a strict check reports other fields
     items: _Validator | None
 
-
-def _shape_validator(shape: _Shape) -> _Validator:
-    validate_type = _type_validator(shape.types)
-
-    def validate(value: Any, path: Path, report: _Report) -> None:
-        if isinstance(value, dict):
-            if shape.types and "object" not in shape.types:
-                validate_type(value, path, report)
-            else:
-                for name in shape.required:
-                    if name not in value:
-                        problem = "required field is missing"
-                        report.faults.append(SchemaViolation((*path, name), problem))
-                for name, child in value.items():
-                    validator = shape.fields.get(name, shape.other_fields)
-                    if validator is not None:
-                        validator(child, (*path, name), report)
-                    elif shape.closed and report.strict:
-                        report.faults.append(SchemaViolation((*path, name), "unknown field"))
-        elif isinstance(value, list):
-            if shape.types and "array" not in shape.types:
-                validate_type(value, path, report)
-            elif shape.items is not None:
+    def validate(self, value: Any, path: Path, report: _Report) -> None:
+        if isinstance(value, dict) and (not self.types or "object" in self.types):
+            for name in self.required:
+                if name not in value:
+                    problem = "required field is missing"
+                    report.faults.append(SchemaViolation((*path, name), problem))
+            for name, child in value.items():
+                validator = self.fields.get(name, self.other_fields)
+                if validator is not None:
+                    validator(child, (*path, name), report)
+                elif self.closed and report.strict:
+                    report.faults.append(SchemaViolation((*path, name), "unknown field"))
+        elif isinstance(value, list) and (not self.types or "array" in self.types):
+            if self.items is not None:
                 for index, item in enumerate(value):
-                    shape.items(item, (*path, index), report)
+                    self.items(item, (*path, index), report)
         else:
-            validate_type(value, path, report)
-        if shape.enum and value is not None and value not in shape.enum:
-            choices = ", ".join(map(str, shape.enum))
-            report.faults.append(
-                SchemaViolation(path, f"{_describe_value(value)} is not one of {choices}")
-            )
-
-    return validate
+            _validate_type(self.types, value, path, report)
+        if self.enum and value is not None and value not in self.enum:
+            problem = f"{_describe_value(value)} is not one of {', '.join(map(str, self.enum))}"
+            report.faults.append(SchemaViolation(path, problem))
 
 
-def _type_validator(types: tuple[str, ...]) -> _Validator:
-    def validate(value: Any, path: Path, report: _Report) -> None:
-        if types and not any(_TYPES[name][1](value) for name in types):
-            expected = " or ".join(
-                _TYPES[name][0] for name in dict.fromkeys(types) if name != "null"
-            )
-            report.faults.append(
-                SchemaViolation(path, f"{_describe_value(value)} is not a {expected}")
-            )
-
-    return validate
+def _validate_type(types: tuple[str, ...], value: Any, path: Path, report: _Report) -> None:
+    if types and not any(_TYPES[name][1](value) for name in types):
+        expected = " or ".join(_TYPES[name][0] for name in dict.fromkeys(types) if name != "null")
+        problem = f"{_describe_value(value)} is not a {expected}"
+        report.faults.append(SchemaViolation(path, problem))
 
 
 # By type: its word in messages, and whether a value has it.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fanout.api.object_meta import Label
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, REMOVE, Edit, same_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.selection.variant_spec import VariantSpec
 from fanout.variants.functions.function_interface import Change, Path, UnfitObject, mapping

@@ -11,7 +11,7 @@ from fanout.api.function_catalog import short_name
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING, Edit, canonical_text, get_value, same_json
 from fanout.package.kptfile import (
-    KPTFILE_NAME,
+    KPTFILE,
     KptfileCondition,
     UpstreamLock,
     condition_edits,
@@ -53,7 +53,7 @@ def clone_kptfile(
             document, [KptfileCondition(key, "Unknown", "-", "-") for key in sorted(required)]
         ),
     ]
-    return Manifest.parse(kptfile.apply_edits_to_text(edits), KPTFILE_NAME)
+    return Manifest.parse(kptfile.apply_edits_to_text(edits), KPTFILE)
 
 
 def with_variant_fields(kptfile: Manifest, spec: VariantSpec) -> Manifest:
@@ -73,7 +73,7 @@ def with_variant_fields(kptfile: Manifest, spec: VariantSpec) -> Manifest:
         # the variant has the same value.
         if get_value(document.value, edit.path) is MISSING
     ]
-    form = Manifest.parse(kptfile.apply_edits_to_text(empty_fields), KPTFILE_NAME)
+    form = Manifest.parse(kptfile.apply_edits_to_text(empty_fields), KPTFILE)
     for section, functions in _functions_by_section(spec):
         entries: list[dict[str, object]] = []
         for function in functions:
@@ -152,7 +152,7 @@ def _with_functions(
     document = kptfile.documents[0]
     rows = mapping(mapping(document.value).get(path[0])).get(path[1])
     existing_entries: list[object] = rows if isinstance(rows, list) else []
-    overlay = Overlay(KPTFILE_NAME, document)
+    overlay = Overlay(KPTFILE, document)
     overlay.set(path, [*entries, *existing_entries])
     if existing_entries and b"\r" not in kptfile.data:
         lines = kptfile.data.decode().split("\n")
@@ -164,7 +164,7 @@ def _with_functions(
             f"{indentation}{line}" for line in dump(entries).splitlines()
         ]
         try:
-            edited = Manifest.parse("\n".join(lines).encode(), KPTFILE_NAME)
+            edited = Manifest.parse("\n".join(lines).encode(), KPTFILE)
         except InvalidInput:
             pass
         else:
@@ -172,4 +172,4 @@ def _with_functions(
             # to the intended value.
             if same_json([document.value for document in edited.documents], [overlay.value]):
                 return edited
-    return Manifest.parse(kptfile.apply_edits_to_text(overlay.collect_edits()), KPTFILE_NAME)
+    return Manifest.parse(kptfile.apply_edits_to_text(overlay.collect_edits()), KPTFILE)

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from fanout.cli.output.merge_view import format_three_way
-from fanout.package.package_patch import format_patch
-from fanout.package.secret_redaction import mask_secrets
+from fanout.package.package_patch import format_patch, mask_secrets
 
 
 def secret(name="login", kind="Secret", **values):

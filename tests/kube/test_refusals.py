@@ -29,7 +29,7 @@ from fanout.reconcile.validation.expression_validation import (
     validate_expressions,
 )
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 pytestmark = pytest.mark.kube

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import REMOVE, BlockedPath, Edit, apply_edits, same_json
+from fanout.package.field_edits import REMOVE, BlockedPath, Edit, same_json, with_value
 from fanout.package.manifest import Manifest
 from fanout.package.round_trip import edit_by_round_trip
 from fanout.package.text_patch import detect_style
@@ -167,7 +167,7 @@ def data_of(manifest):
 def expected_of(manifest, edits):
     data = data_of(manifest)
     for edit in edits:
-        data[edit.document] = apply_edits(data[edit.document], [edit])
+        data[edit.document] = with_value(data[edit.document], edit.path, edit.value)
     return {index: value for index, value in data.items() if value is not None}
 
 

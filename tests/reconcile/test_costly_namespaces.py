@@ -13,7 +13,7 @@ from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.memo.resolution_memo import ResolutionMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, list_declarations
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 SPINS = "string(target.spec.many.all(a, target.spec.many.all(b, a + b >= {})))"

@@ -18,7 +18,7 @@ from fanout.plan.evidence.due_checks import DueCheck, machine_checks
 from fanout.reconcile.memo.resolution_memo import PolicyResolution, ResolutionMemo
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, resolve_policies
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_by_kind, version_of
 from fanout.selection.variant_spec import Object
 from fanout.telemetry.metrics import Counters

@@ -15,7 +15,7 @@ from fanout.reconcile.validation.declaration_findings import (
     find_unmatched_selectors,
 )
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
 
 POLICY = """\

@@ -13,8 +13,7 @@ from fanout.sandbox.cel_worker import CelEngine
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.expression_closures import MAX_TEXT_LENGTH, build_closure
 from fanout.sandbox.free_variables import encode_part, project_row
-from fanout.sandbox.worker_limits import WorkerLimits
-from fanout.sandbox.worker_protocol import RefusedError, answer_texts
+from fanout.sandbox.worker_protocol import RefusedError, WorkerLimits, answer_texts
 from fanout.selection.variant_spec import ASK, ExpressionFailure
 from fanout.telemetry.metrics import Counters
 from fanout.values import astuple

@@ -9,8 +9,7 @@ from sandbox.cel_cases import CASES, ERROR, REFUSED
 from fanout.sandbox.cel_worker import CelEngine, to_plain
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.expression_closures import build_closure
-from fanout.sandbox.worker_limits import WorkerLimits
-from fanout.sandbox.worker_protocol import RefusedError
+from fanout.sandbox.worker_protocol import RefusedError, WorkerLimits
 from fanout.selection.variant_spec import ASK, ExpressionFailure
 from fanout.telemetry.metrics import Counters
 

@@ -11,13 +11,13 @@ import pytest
 from fanout.errors import Bug
 from fanout.plan.evaluation_budget import FIRST_PAUSE, EvaluationBudget
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
 from fanout.sandbox.worker_pool import (
     MAX_BATCHES,
     ROWS_PER_REQUEST,
     ROWS_PER_WORKER,
     TEXTS_PER_REQUEST,
 )
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters

@@ -11,7 +11,7 @@ import pytest
 from fanout.api.fanout_configuration import Functions
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
-from fanout.sandbox.worker_limits import WorkerLimits as ScriptLimits
+from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
 from fanout.telemetry.event_counters import EventName
 from fanout.telemetry.metrics import Counters
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ResponseError

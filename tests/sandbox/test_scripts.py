@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.function_runner import run_scripts
 from fanout.sandbox.starlark_worker import StarlarkEngine
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.event_counters import EventCounters, EventName
 from fanout.variants.function_requests import ResponseError, ScriptOutput, ScriptRun
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.sandbox.evaluator import ProcessSandbox
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.telemetry.metrics import Counters
 

@@ -28,7 +28,7 @@ from fanout.selection.variant_spec import VariantSpec
 from fanout.variants import pipeline_run
 from fanout.variants.functions import apply_replacements
 from fanout.variants.functions.search_replace import matches_path, split_path
-from fanout.variants.functions.setter_patterns import derive_values
+from fanout.variants.functions.setters import derive_values
 from fanout.variants.manifest_objects import find_objects
 from fanout.variants.overlay import Overlay
 

@@ -9,7 +9,7 @@ from fanout.api.fanout_configuration import Functions
 from fanout.errors import InvalidInput
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.sandbox.function_runner import ProgramRunner
-from fanout.sandbox.worker_limits import WorkerLimits
+from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.telemetry.metrics import Counters
 

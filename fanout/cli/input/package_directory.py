@@ -14,7 +14,7 @@ from pathlib import Path
 
 from fanout.api.reasons import Reason
 from fanout.errors import Conflict, ErrorLocation, InvalidInput, Unavailable
-from fanout.package.merge.package_update import FileContent, Files
+from fanout.package.tree_ids import FileContent, Files
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import replace
 from fanout.variants.render_model import RenderLimits

@@ -10,12 +10,11 @@ from fanout.cli.startup import build_function_runner, load_configuration
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, Path, format_path, get_value
 from fanout.package.ignored_files import find_ignored
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile, find_kptfile_problems, pipeline_functions
+from fanout.package.kptfile import KPTFILE, find_kptfile, find_kptfile_problems, pipeline_functions
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
-from fanout.package.merge.package_update import FileContent, Files
 from fanout.package.package_limits import ValueCounter
+from fanout.package.tree_ids import FileContent, Files
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.sandbox.function_runner import find_allowed_programs

@@ -9,7 +9,7 @@ from fanout.cli.input.name_lookup import find_variant
 from fanout.cli.startup import Program
 from fanout.errors import InvalidInput, Stopped
 from fanout.package.merge.merge_conflicts import MergeConflict
-from fanout.package.merge.package_update import Files
+from fanout.package.tree_ids import Files
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.edits.downstream_merge import DraftMerger

@@ -16,9 +16,9 @@ from fanout.cli.terminal import escape_control
 from fanout.control_characters import escape_unprintable
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
-from fanout.package.merge.package_update import FileContent, Files, merge_packages
-from fanout.package.package_patch import NO_NEWLINE, split_lines
-from fanout.package.secret_redaction import mask_secrets
+from fanout.package.merge.package_update import merge_packages
+from fanout.package.package_patch import NO_NEWLINE, mask_secrets, split_lines
+from fanout.package.tree_ids import FileContent, Files
 from fanout.values import asdict
 
 

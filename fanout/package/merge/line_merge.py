@@ -16,7 +16,7 @@ from fanout.package.merge.merge_conflicts import (
     MergeSide,
     build_conflict,
 )
-from fanout.package.sealed_values import is_sealed_text
+from fanout.package.merge.merge_values import is_sealed_text
 from fanout.package.sequence_alignment import common_prefix_length, equal_blocks
 
 Key = TypeVar("Key", bound=Hashable)

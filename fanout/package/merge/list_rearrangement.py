@@ -17,8 +17,7 @@ from fanout.package.merge.merge_values import (
     MergedEntry,
     MergeOutcome,
     SideValue,
-    merged_list,
-    merged_mapping,
+    merged_collection,
     take_local,
     take_upstream,
 )
@@ -107,7 +106,7 @@ def _list_outcome(value: SideValue, after: Any, shape: FieldShape) -> MergeOutco
                 entries.append(MergedEntry(name, present, None, present, REMOVED_OUTCOME))
             else:
                 entries.append(_merged_entry(name, present, after[name], shape.child(name)))
-        return merged_mapping(entries)
+        return merged_collection(entries, dict)
     if not _are_both(before, after, list):
         return take_upstream(SideValue(after))
     origins = _match_positions(before, after, shape.merge_keys)
@@ -117,7 +116,7 @@ def _list_outcome(value: SideValue, after: Any, shape: FieldShape) -> MergeOutco
     kept_positions = set(origins)
     removed = [value.children[n] for n in range(len(before)) if n not in kept_positions]
     entries += [MergedEntry("", it, None, it, REMOVED_OUTCOME) for it in removed]
-    return merged_list(entries)
+    return merged_collection(entries, list)
 
 
 def _merged_entry(

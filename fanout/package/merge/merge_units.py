@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fanout.control_characters import escape_unprintable
-from fanout.package.field_edits import same_json
+from fanout.package.field_edits import MISSING, get_value, same_json
 from fanout.package.json_manifest import is_json, read_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
+from fanout.package.kptfile import KPTFILE
 from fanout.package.merge.merge_values import EntrySpan, SideValue, ValueSides, find_line_end
 from fanout.package.yaml_nodes import BOM, MAX_FILE, InvalidManifest, decode, parse_yaml
 from fanout.values import Value, replace
@@ -59,11 +59,8 @@ LOCAL_CONFIG: Final = "config.kubernetes.io/local-config"
 
 def is_local_config(item: Any) -> bool:
     """Return whether the object is local-config: for tools, not for the cluster."""
-    metadata = item.get("metadata") if isinstance(item, dict) else None
-    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
-    if not isinstance(annotations, dict):
-        return False
-    return str(annotations.get(LOCAL_CONFIG) or "false").lower() != "false"
+    mark = get_value(item, ("metadata", "annotations", LOCAL_CONFIG))
+    return mark is not MISSING and str(mark or "false").lower() != "false"
 
 
 def is_list(data: Any) -> bool:
@@ -106,6 +103,12 @@ class MergeDocument(Value):
         span = self.value.span
         return self.value.text if span is None else self.value.text[span.value_start + 1 : span.eol]
 
+    @property
+    def offset(self) -> int:
+        """Offset from positions in the document's stretch to positions in its file."""
+        span = self.value.span
+        return self.start - (span.value_start + 1) if span else 0
+
 
 class MergeFile(Value):
     """File as its documents, with line breaks of one kind and without byte order mark."""
@@ -135,6 +138,28 @@ class MergeFile(Value):
         """Text behind the last document."""
         return self.text[self.documents[-1].end :]
 
+    def iter_comments(self) -> Iterator[tuple[int, str]]:
+        """Yield the comments outside of all scalars, each with its position."""
+        scalar_spans: list[tuple[int, int]] = []  # of aliases and keys, too
+        for document in self.documents:
+            shift = document.offset
+            pending = [document.value.node]
+            while pending:
+                node = pending.pop()
+                if node is not None and node.children:
+                    pending += (it for entry in node.children.values() for it in entry)
+                elif node is not None:
+                    scalar_spans.append((node.start + shift, node.end + shift))
+        scanned_to = 0
+        for start, end in (*sorted(scalar_spans), (len(self.text), len(self.text))):
+            position = self.text.find("#", scanned_to, start)
+            while position >= 0:
+                eol = find_line_end(self.text, position)
+                if position == 0 or self.text[position - 1] in " \t\n":
+                    yield position, self.text[position:eol].rstrip()
+                position = self.text.find("#", eol, start)
+            scanned_to = max(scanned_to, end)
+
 
 def is_manifest(path: str) -> bool:
     """Return whether the file contains objects, by its name."""
@@ -153,7 +178,7 @@ class DocumentReader:
         None if it is not readable as objects and merged as text.
         """
         try:
-            text, _ = decode(data, path, MAX_FILE)
+            text = decode(data, path, MAX_FILE)
             if is_json(path):
                 value = read_json(text, path)
                 if object_identity(value) is None and not is_list(value):

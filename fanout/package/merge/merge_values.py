@@ -4,6 +4,10 @@ In a block collection every entry has a span: the comment lines above it, its ke
 dash, its value, and the rest of its last line. Texts are compared without their
 indentation, so a value has equal text at whatever depth it is. The outcome tree says
 for each value which side it is taken from; the text is made from it.
+
+A sealed value is an object or a text with a MAC or a signature over itself. A part of one side in
+the other, or a change by a program, would break the seal, and whoever opens it would refuse all of
+it. So it is taken as a whole or left.
 """
 
 import re
@@ -11,7 +15,7 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, Final
 
-from fanout.package.field_edits import MISSING, same_json
+from fanout.package.field_edits import MISSING, get_value, same_json
 from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.package.yaml_nodes import YamlNode
 from fanout.values import Value
@@ -270,26 +274,16 @@ def take_side(winner: MergeSide, sides: ValueSides) -> MergeOutcome:
     return take_upstream(sides[1]) if winner is MergeSide.UPSTREAM else take_local(sides[2])
 
 
-def merged_mapping(entries: Sequence[MergedEntry]) -> MergeOutcome:
-    """Build the outcome of a mapping from its entries, without removed ones."""
-    remaining, removed = _split_removed(entries)
-    data = {entry.name: entry.outcome.data for entry in remaining}
-    return MergeOutcome(ValueSource.MERGED, data, remaining, removed)
-
-
-def merged_list(entries: Sequence[MergedEntry]) -> MergeOutcome:
-    """Build the outcome of a list from its entries, without removed ones."""
-    remaining, removed = _split_removed(entries)
-    data = [entry.outcome.data for entry in remaining]
-    return MergeOutcome(ValueSource.MERGED, data, remaining, removed)
-
-
-def _split_removed(entries: Sequence[MergedEntry]) -> tuple[list[MergedEntry], list[MergedEntry]]:
+def merged_collection(entries: Sequence[MergedEntry], kind: type) -> MergeOutcome:
+    """Build the outcome of a collection (dict, list) from its entries, without removed ones."""
     remaining = [entry for entry in entries if entry.outcome.source is not ValueSource.REMOVED]
     removed = [
         e for e in entries if e.outcome.source is ValueSource.REMOVED and e.local is not None
     ]
-    return remaining, removed
+    values = [entry.outcome.data for entry in remaining]
+    names = [entry.name for entry in remaining]
+    data = dict(zip(names, values, strict=True)) if kind is dict else values
+    return MergeOutcome(ValueSource.MERGED, data, remaining, removed)
 
 
 def drop_if_emptied(outcome: MergeOutcome, sides: ValueSides) -> MergeOutcome:
@@ -311,3 +305,38 @@ def drop_if_emptied(outcome: MergeOutcome, sides: ValueSides) -> MergeOutcome:
     if sources == {ValueSource.LOCAL} and not upstream and local and count == len(local.data):
         return take_local(local)
     return outcome
+
+
+# ---- seals --------------------------------------------------------------------------------------
+
+# SOPS writes both in every format; a tool's own settings named `sops` have neither.
+_SOPS_FIELDS: Final = frozenset({"mac", "lastmodified"})
+_SIGNATURES: Final = {
+    "cosign.sigstore.dev/signature": "Sigstore",  # k8s-manifest-sigstore
+    "tekton.dev/signature": "Tekton",  # trusted resources
+}
+# The MAC of SOPS in YAML and ini, in dotenv, and in JSON, where its object may be on one line.
+_SEALED_TEXT: Final = re.compile(
+    r"""^[ \t]*["']?(?:mac["']?[ \t]*[:=][ \t]*["']?ENC\[|sops_mac=)|"sops"\s*:\s*\{"""
+    r"|^[ \t]*(?:\$ANSIBLE_VAULT;|age-encryption\.org/v1$"
+    r"|-----BEGIN (?:AGE ENCRYPTED FILE|PGP MESSAGE|PGP SIGNED MESSAGE)-----)",
+    re.MULTILINE,
+)
+
+
+def find_seal(value: Any) -> str:
+    """Return the name of what sealed an object or document, "" if nothing did."""
+    if not isinstance(value, dict):
+        return ""
+    sops = value.get("sops")
+    if isinstance(sops, dict) and not _SOPS_FIELDS.isdisjoint(sops):
+        return "SOPS"
+    annotations = get_value(value, ("metadata", "annotations"))
+    if not isinstance(annotations, dict):
+        return ""
+    return next((tool for name, tool in _SIGNATURES.items() if annotations.get(name)), "")
+
+
+def is_sealed_text(text: str) -> bool:
+    """Return whether a text contains a MAC or a signature over it, as armored messages do."""
+    return _SEALED_TEXT.search(text) is not None

@@ -1,25 +1,38 @@
-"""Three-way merge of objects: which side has each, and the file it will be in.
+"""Three-way merge of objects and of their fields.
 
 An object is the same in whatever file it is, so its destination is decided first and its content
 then. A List is a container of items, which are merged like other objects (docs/concepts/merge.md).
+No text is written here: the outcome is a tree of decisions (`merge_values`), and `text_splice` writes
+it.
 """
 
-from dataclasses import dataclass, field
-from typing import Final
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from fanout.package.field_edits import Path
+from fanout.errors import ErrorLocation
+from fanout.package.field_edits import MISSING, Path, format_path
 from fanout.package.json_manifest import find_json_line, is_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.merge.field_merge import FieldMerge
-from fanout.package.merge.kpt_annotations import equal_objects
-from fanout.package.merge.line_merge import merge_order
-from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide
+from fanout.package.kptfile import KPTFILE
+from fanout.package.merge.kpt_clone import equal_objects, is_kpt_annotation
+from fanout.package.merge.line_merge import merge_order, merge_sequences, merge_texts
+from fanout.package.merge.merge_conflicts import (
+    ConflictCause,
+    ConflictChoices,
+    MergeConflict,
+    MergeSide,
+    build_conflict,
+)
 from fanout.package.merge.merge_keys import (
     DEFAULT_SHAPE,
+    FUNCTION_KEYS,
     KPTFILE_SHAPE,
     FieldShape,
     Schemas,
+    element_keys,
     find_shape,
+    match_functions,
     unknown_shape,
 )
 from fanout.package.merge.merge_units import Container, UnitKey, Units, UnitSides, values_of
@@ -29,14 +42,17 @@ from fanout.package.merge.merge_values import (
     MergeOutcome,
     ValueSides,
     ValueSource,
+    children_of,
     drop_if_emptied,
-    merged_list,
-    merged_mapping,
+    equal_data,
+    equal_text,
+    find_seal,
+    merged_collection,
     take_local,
     take_side,
     take_upstream,
 )
-from fanout.package.sealed_values import find_seal
+from fanout.values import replace
 
 # Fields of a Kptfile that name the package's origin. Each is one value: a mixture of two origins
 # would name a package that does not exist.
@@ -58,7 +74,7 @@ class ObjectMerge:
     schemas: Schemas
     choices: ConflictChoices
     is_root_package: bool  # False: a subpackage
-    conflicts: list[MergeConflict] = field(default_factory=list)
+    conflicts: list[MergeConflict]
 
     def units_of_key(self, key: UnitKey) -> UnitSides:
         """Return the unit on each side: origin, upstream, local."""
@@ -108,7 +124,7 @@ class ObjectMerge:
         winner = self.field_merge(key).record_conflict(sides, (), MergeSide.LOCAL)
         return take_side(winner, sides)
 
-    def field_merge(self, key: UnitKey) -> FieldMerge:
+    def field_merge(self, key: UnitKey) -> "FieldMerge":
         units = self.units_of_key(key)
         unit = next(unit for unit in reversed(units) if unit is not None)
         lines = [side.document.line if side else 0 for side in units]
@@ -167,7 +183,7 @@ class ObjectMerge:
             else:
                 outcome = fields.merge_value(field_sides, unknown_shape(str(name)), (str(name),))
             entries.append(MergedEntry(str(name), *field_sides, outcome))
-        return merged_mapping(entries)
+        return merged_collection(entries, dict)
 
     def merge_items(self, key: UnitKey, sides: ValueSides) -> MergeOutcome:
         """Merge the items that stay in this List, and remove those that leave it."""
@@ -184,4 +200,203 @@ class ObjectMerge:
                 outcome = self.merge_unit(item) if stays else REMOVED_OUTCOME
                 entries.append(MergedEntry("", *values, outcome))
         lists = [side.children["items"] if side else None for side in sides]
-        return drop_if_emptied(merged_list(entries), (lists[0], lists[1], lists[2]))
+        return drop_if_emptied(merged_collection(entries, list), (lists[0], lists[1], lists[2]))
+
+
+@dataclass(slots=True)
+class FieldMerge:
+    """Merge of one document; collects the conflicts."""
+
+    file: str
+    subject: str  # the object's name, for people
+    choices: ConflictChoices
+    unmixed_paths: frozenset[Path]  # values that are never mixed
+    local_paths: frozenset[Path]  # values in which a local change always stays
+    lines_before: tuple[int, int, int]  # before each side's stretch of its file
+    line_of: Callable[[Path], int]  # where values themselves do not know it
+    conflicts: list[MergeConflict]
+
+    def merge_value(self, sides: ValueSides, shape: FieldShape, path: Path = ()) -> MergeOutcome:
+        """Return the outcome for one value."""
+        origin, upstream, local = sides
+        # Texts are compared before data: a subtree that nobody touched ends here, comments
+        # included, and keeps its local bytes.
+        if equal_text(upstream, origin) or equal_text(upstream, local) or is_kpt_annotation(path):
+            return take_local(local)
+        if equal_text(local, origin):
+            return take_upstream(upstream)
+        if path in self.unmixed_paths or path in self.local_paths:
+            return self.merge_single(sides, path)
+        kinds = {type(value.data) for value in (upstream, local) if value is not None}
+        if kinds == {dict} and (shape.is_free_map or (upstream and local)):
+            return self.merge_mapping(sides, shape, path)
+        if kinds == {list} and (shape.merge_keys or (upstream and local)):
+            return self.merge_list(sides, shape, path)
+        return self.merge_single(sides, path)
+
+    def merge_single(self, sides: ValueSides, path: Path) -> MergeOutcome:
+        """Merge scalars, values whose type changed, and values that one side has not."""
+        origin, upstream, local = sides
+        if equal_data(upstream, origin) or equal_data(upstream, local):
+            return take_local(local)
+        if equal_data(local, origin):
+            return take_upstream(upstream)
+        if path in self.local_paths:
+            return take_local(local)
+        merged = _merge_lines(sides)
+        if merged is None:
+            winner = self.record_conflict(sides, path)
+            # The winner of a conflict wins the lines that both sides changed. All other lines
+            # still merge.
+            merged = _merge_lines(sides, winner)
+            if merged is None or any(side and merged == side.data for side in (upstream, local)):
+                return take_side(winner, sides)
+        return MergeOutcome(ValueSource.NEW_TEXT, merged)
+
+    def merge_sealed(self, sides: ValueSides, seal: str) -> MergeOutcome:
+        """Merge an object that is sealed on some side: one side is taken whole."""
+        origin, upstream, local = sides
+        if equal_text(upstream, origin) or equal_text(upstream, local):
+            return take_local(local)
+        if equal_text(local, origin) or equal_objects(local, origin):
+            return take_upstream(upstream)
+        if equal_objects(upstream, origin) or equal_objects(upstream, local):
+            return take_local(local)
+        winner = self.record_conflict(sides, ())
+        difference = f"it is sealed by {seal}, so one side is taken whole"
+        self.conflicts[-1] = replace(self.conflicts[-1], difference=difference)
+        return take_side(winner, sides)
+
+    def merge_mapping(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
+        """Merge a mapping entry by entry. An emptied mapping is removed if one side has none."""
+        origin, upstream, local = (children_of(side, dict) for side in sides)
+        entries: list[MergedEntry] = []
+        for name in merge_order(list(origin), list(upstream), list(local)):
+            assert isinstance(name, str)
+            entry = origin.get(name), upstream.get(name), local.get(name)
+            outcome = self.merge_value(entry, shape.child(name), (*path, name))
+            entries.append(MergedEntry(name, *entry, outcome))
+        return drop_if_emptied(merged_collection(entries, dict), sides)
+
+    def merge_list(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
+        """Merge a list by merge keys if every element has them, else like the lines of a text."""
+        lists: list[list[Any]] = [
+            side.data if side is not None and isinstance(side.data, list) else [] for side in sides
+        ]
+        keys: Sequence[Sequence[tuple[object, ...]] | None] | None = None
+        if shape.merge_keys == FUNCTION_KEYS:
+            keys = match_functions(lists)
+        elif shape.merge_keys:
+            keys = [element_keys(elements, shape.merge_keys) for elements in lists]
+        complete_keys = [names for names in keys or () if names is not None]
+        if len(complete_keys) == len(sides):
+            return self.merge_keyed(sides, complete_keys, shape, path)
+        if sides[1] is None or sides[2] is None:
+            return self.merge_single(sides, path)
+        return self.merge_keyless(sides, shape, path)
+
+    def merge_keyed(
+        self,
+        sides: ValueSides,
+        keys: Sequence[Sequence[tuple[object, ...]]],
+        shape: FieldShape,
+        path: Path,
+    ) -> MergeOutcome:
+        """Merge by keys; an element that one side deleted is kept or removed as a whole."""
+        origin, upstream, local = (
+            dict(zip(names, children_of(side, list).values(), strict=True))
+            for side, names in zip(sides, keys, strict=True)
+        )
+        positions = {key: number for number, key in enumerate(keys[2])}
+        entries: list[MergedEntry] = []
+        for key in merge_order(*keys):
+            element = origin.get(key), upstream.get(key), local.get(key)
+            element_path = (*path, positions[key] if key in positions else keys[1].index(key))
+            is_added_twice = element[0] is None and element[1] and element[2]
+            if is_added_twice and shape.merge_keys != FUNCTION_KEYS:
+                # never a mixture of two additions
+                outcome = self.merge_single(element, element_path)
+            else:
+                outcome = self.merge_value(element, shape.element(), element_path)
+            entries.append(MergedEntry("", *element, outcome))
+        return drop_if_emptied(merged_collection(entries, list), sides)
+
+    def merge_keyless(self, sides: ValueSides, shape: FieldShape, path: Path) -> MergeOutcome:
+        """Merge by aligning the elements like lines; adjoining edits are one conflict.
+
+        Elements that the base aligns one to one are merged inside.
+        """
+        origin, upstream, local = (children_of(side, list) for side in sides)
+        texts = [
+            [json.dumps(value.data, sort_keys=True) for value in side.values()]
+            for side in (origin, upstream, local)
+        ]
+        runs = merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)
+        if runs is None:
+            winner = self.record_conflict(sides, path)
+            runs = merge_sequences(texts[0], texts[1], texts[2], winner, _are_collections)
+            if runs is None:
+                return take_side(winner, sides)
+        entries: list[MergedEntry] = []
+        for run in runs:
+            # Local elements that upstream removed become entries too: `text_splice` has to take out
+            # their lines.
+            start, end, origin_start = run.replaced_range
+            for step in range(end - start):
+                before = origin[origin_start + step] if origin_start >= 0 else None
+                entries.append(MergedEntry("", before, None, local[start + step], REMOVED_OUTCOME))
+            for step, position in enumerate(range(run.start, run.end)):
+                if run.other_starts is not None:
+                    origin_start, upstream_start = run.other_starts
+                    element = (
+                        origin[origin_start + step],
+                        upstream[upstream_start + step],
+                        local[position],
+                    )
+                    outcome = self.merge_value(element, shape.element(), (*path, position))
+                    entries.append(MergedEntry("", *element, outcome))
+                elif run.is_upstream:
+                    added = upstream[position]
+                    entries.append(MergedEntry("", None, added, None, take_upstream(added)))
+                else:
+                    added = local[position]
+                    entries.append(MergedEntry("", None, None, added, take_local(added)))
+        return drop_if_emptied(merged_collection(entries, list), sides)
+
+    def record_conflict(
+        self, sides: ValueSides, path: Path, default: MergeSide = MergeSide.UPSTREAM
+    ) -> MergeSide:
+        """Record a conflict and return its winner."""
+        origin, upstream, local = sides
+        if local is None and origin is not None:
+            cause = ConflictCause.DELETED_HERE
+        elif upstream is None:
+            cause = ConflictCause.DELETED_THERE
+        else:
+            cause = ConflictCause.BOTH_CHANGED if origin else ConflictCause.BOTH_ADDED
+        lines = (
+            side.line + before
+            for side, before in zip(sides[::-1], self.lines_before[::-1], strict=True)
+            if side and side.line
+        )
+        line = next(lines, 0) or self.line_of(path)
+        where = ErrorLocation(self.subject, format_path(path) if path else "", self.file, line)
+        values = [side.data if side else MISSING for side in sides]
+        conflict = build_conflict(
+            where, cause, (values[0], values[1], values[2]), default, self.choices
+        )
+        self.conflicts.append(conflict)
+        return conflict.winner
+
+
+def _are_collections(left: str, right: str) -> bool:
+    """Return whether two elements, as JSON, are both maps or both lists."""
+    return left[0] == right[0] and left[0] in "{["
+
+
+def _merge_lines(sides: ValueSides, winner: MergeSide | None = None) -> str | None:
+    """Merge texts of several lines; None for other values, or as `merge_texts` does."""
+    texts = [side.data for side in sides if side and isinstance(side.data, str)]
+    if len(texts) < len(sides) or not all("\n" in text for text in texts):
+        return None
+    return merge_texts(texts[0], texts[1], texts[2], winner)

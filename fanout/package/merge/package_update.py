@@ -16,13 +16,12 @@ from typing import Any, Final
 from fanout.api.text_fields import list_first, pluralize
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation
-from fanout.package.field_edits import MISSING, REMOVE, Edit, apply_edits, get_value, same_json
+from fanout.package.field_edits import MISSING, REMOVE, get_value, same_json, with_value
 from fanout.package.ignored_files import find_ignored
 from fanout.package.json_manifest import is_json
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_package, package_directories, package_problem
+from fanout.package.kptfile import KPTFILE, find_package, package_directories, package_problem
 from fanout.package.manifest import Manifest
-from fanout.package.merge.kpt_annotations import equal_files
+from fanout.package.merge.kpt_clone import equal_files
 from fanout.package.merge.line_merge import build_file_conflict, merge_order, merge_plain_file
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
@@ -33,7 +32,13 @@ from fanout.package.merge.merge_conflicts import (
     build_conflict,
 )
 from fanout.package.merge.merge_keys import Schemas, read_schemas
-from fanout.package.merge.merge_notes import find_doubtful_files, find_lost_comments
+from fanout.package.merge.merge_output import (
+    FileSides,
+    ResultUnit,
+    find_doubtful_files,
+    find_lost_comments,
+    write_file,
+)
 from fanout.package.merge.merge_units import (
     DocumentReader,
     MergeFile,
@@ -42,16 +47,12 @@ from fanout.package.merge.merge_units import (
     is_list,
     is_manifest,
 )
-from fanout.package.merge.merge_values import ValueSource
-from fanout.package.merge.merge_writer import FileSides, ResultUnit, write_file
+from fanout.package.merge.merge_values import ValueSource, find_seal
 from fanout.package.merge.object_merge import ObjectMerge
-from fanout.package.sealed_values import find_seal
-from fanout.package.tree_ids import TreeEntry, blob_id, tree_id
+from fanout.package.tree_ids import FileContent, Files, TreeEntry, blob_id, tree_id
 from fanout.package.yaml_nodes import InvalidManifest
 from fanout.values import Value, replace
 
-FileContent = tuple[str, bytes]  # mode as git writes it, and bytes
-Files = Mapping[str, FileContent]
 PackageSides = tuple[Files, Files, Files]  # origin, upstream, local
 _MODES = frozenset(("100644", "100755"))
 _CRD = b"CustomResourceDefinition"
@@ -194,10 +195,8 @@ def _record_subpackage_conflict(
         for part in parts
     ]
     origin, upstream, local = (f"tree {tree_id(it)}" if it else MISSING for it in entries)
-    where = ErrorLocation(file=directory)
-    conflict = build_conflict(
-        where, cause, (origin, upstream, local), MergeSide.LOCAL, merge.choices
-    )
+    values, where = (origin, upstream, local), ErrorLocation(file=directory)
+    conflict = build_conflict(where, cause, values, MergeSide.LOCAL, merge.choices)
     one, other = (1, 2) if parts[1] and parts[2] else (0, 1 if parts[1] else 2)
     differing = {path for path, _ in parts[one].items() ^ parts[other].items()}
     names = ("base", "upstream", "local")
@@ -429,8 +428,23 @@ def update_package(
     """
     if strategy is KptUpdateStrategy.RESOURCE_MERGE:
         return merge_packages(origin, upstream, local)
+    changed = [
+        path
+        for path in sorted({*origin, *local})
+        if not equal_files(path, local.get(path), origin.get(path))
+    ]
     if strategy is KptUpdateStrategy.FAST_FORWARD:
-        _refuse_local_changes(origin, local)
+        if KPTFILE in changed and KPTFILE in origin and KPTFILE in local:
+            with suppress(InvalidManifest):
+                data = (list(_without_clone_fields(it[KPTFILE][1])) for it in (origin, local))
+                if same_json(*data):
+                    changed.remove(KPTFILE)
+        if changed:
+            names = list_first([*map(escape_unprintable, changed)], _MAX_SHOWN)
+            raise package_problem(
+                f"the package cannot be fast-forwarded: {names} changed locally",
+                f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
+            )
     kptfile = merge_packages(_kptfile_only(origin), _kptfile_only(upstream), _kptfile_only(local))
     files = dict(upstream)
     if strategy is KptUpdateStrategy.COPY_MERGE:
@@ -450,10 +464,8 @@ def update_package(
     files = dict(sorted((files | kptfile.files).items()))
     dropped = tuple(
         path
-        for path, content in sorted(local.items())
-        if path != KPTFILE
-        and files.get(path) != content
-        and not equal_files(path, content, origin.get(path))
+        for path in changed
+        if path in local and path != KPTFILE and files.get(path) != local[path]
     )
     return replace(kptfile, files=files, dropped=dropped)
 
@@ -462,32 +474,13 @@ def _kptfile_only(files: Files) -> Files:
     return {KPTFILE: files[KPTFILE]} if KPTFILE in files else {}
 
 
-def _refuse_local_changes(origin: Files, local: Files) -> None:
-    changed = [
-        path
-        for path in sorted({*origin, *local})
-        if not equal_files(path, origin.get(path), local.get(path))
-    ]
-    if KPTFILE in changed and KPTFILE in origin and KPTFILE in local:
-        with suppress(InvalidManifest):
-            before, after = (list(_without_clone_fields(it[KPTFILE][1])) for it in (origin, local))
-            if same_json(before, after):
-                changed.remove(KPTFILE)
-    if changed:
-        names = list_first([*map(escape_unprintable, changed)], _MAX_SHOWN)
-        raise package_problem(
-            f"the package cannot be fast-forwarded: {names} changed locally",
-            f"revert the changes, or use updateStrategy {KptUpdateStrategy.RESOURCE_MERGE}",
-        )
-
-
 def _without_clone_fields(data: bytes) -> Iterator[Any]:
     """Yield the Kptfile's data without the fields that differ in every clone."""
     for document in Manifest.parse(data, KPTFILE).documents:
         value = document.value
         for path in _CLONE_FIELDS:
             if get_value(value, path) is not MISSING:
-                value = apply_edits(value, [Edit(0, path, REMOVE)])
+                value = with_value(value, path, REMOVE)
         if get_value(value, ("status",)) == {}:
-            value = apply_edits(value, [Edit(0, ("status",), REMOVE)])
+            value = with_value(value, ("status",), REMOVE)
         yield value

@@ -4,17 +4,14 @@ Entries that upstream added are copied from upstream's text with their comments,
 indented for their new place. A text whose form does not allow this (JSON, aliases,
 unusual layout) is refused with CannotSplice, and the caller makes the change by edits.
 The result is not verified here; the caller reads it.
+
+Comments merge three ways as well, above an entry and behind it on its line: those that only
+upstream changed are taken over, and all others keep their local text and their place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from fanout.package.merge.comment_merge import (
-    comments_above,
-    has_local_comments,
-    merge_comments,
-    only_upstream_changed,
-)
 from fanout.package.merge.merge_values import (
     EntrySpan,
     MergedEntry,
@@ -361,3 +358,66 @@ class _Splicer:
 
 def _source_text(text: str, key: YamlNode | None, node: YamlNode) -> str:
     return text[(key or node).start : node.end]
+
+
+# ---- comments -----------------------------------------------------------------------------------
+
+
+def merge_comments(entry: MergedEntry, *, is_line_replaced: bool) -> Iterator[tuple[int, int, str]]:
+    """Yield the changes of the comments of an entry that stays: range in the local text, new text.
+
+    `is_line_replaced`: the comment on its line was replaced with the value.
+    """
+    sides = [side for side in (entry.origin, entry.upstream, entry.local) if side is not None]
+    texts = [side.text for side in sides]
+    spans = [side.span for side in sides if side.span is not None]
+    if len(spans) < 3:
+        return
+    _, upstream, local = spans
+    if not any(span.is_inline for span in spans):
+        above = [comments_above(text, span) for text, span in zip(texts, spans, strict=True)]
+        if only_upstream_changed([comment_lines(part) for part in above]):
+            lines = shift_lines("\n" + above[1], local.column - upstream.column)[1:]
+            yield local.comments_start, find_line_start(texts[2], local.start), lines
+    if is_line_replaced:
+        return
+    leaves = [side.is_leaf for side in sides]
+    if all(leaves):
+        ranges = [(span.end, span.eol) for span in spans]
+    elif not any(leaves):
+        starts = [span.value_start for span in spans]
+        ranges = [(a, find_line_end(text, a)) for text, a in zip(texts, starts, strict=True)]
+    else:
+        return
+    trailing = [text[a:b].rstrip() for text, (a, b) in zip(texts, ranges, strict=True)]
+    comments = [part.strip() for part in trailing]
+    if all(not part or part.startswith("#") for part in comments) and only_upstream_changed(
+        comments
+    ):
+        yield *ranges[2], trailing[1]
+
+
+def has_local_comments(entry: MergedEntry) -> bool:
+    """Return whether the comments above a local entry were written locally."""
+    origin, local = entry.origin, entry.local
+    assert local is not None
+    if origin is None or origin.span is None or origin.span.is_inline:
+        return True
+    texts = comments_above(origin.text, origin.span), comments_above(local.text, local.entry_span)
+    return comment_lines(texts[0]) != comment_lines(texts[1])
+
+
+def comments_above(text: str, span: EntrySpan) -> str:
+    """Return the lines of comments above an entry, blank lines included."""
+    return text[span.comments_start : find_line_start(text, span.start)]
+
+
+def comment_lines(text: str) -> list[str]:
+    """Return the comments without blank lines, which may belong to the value above."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def only_upstream_changed(sides: Sequence[object]) -> bool:
+    """Return whether upstream changed a value, and the local side did not."""
+    origin, upstream, local = sides
+    return local == origin != upstream

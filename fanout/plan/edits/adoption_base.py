@@ -15,13 +15,13 @@ from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.package.field_edits import MISSING, Edit, Path, get_value
 from fanout.package.kptfile import (
     API_VERSION,
-    KPTFILE_NAME,
+    KPTFILE,
     UpstreamLock,
     find_kptfile,
     pipeline_functions,
 )
 from fanout.package.manifest import Manifest
-from fanout.package.merge.clone_matching import (
+from fanout.package.merge.kpt_clone import (
     compute_distance,
     find_identities,
     find_unmatched,
@@ -45,7 +45,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LOCK = ("upstreamLock", "git")
 # Fields that describe a clone; upstream's own Kptfile has other values there, or none.
 _CLONE_FIELDS: tuple[Path, ...] = (("metadata", "name"), ("upstream",), ("upstreamLock",))
-_EMPTY_KPTFILE = f"apiVersion: {API_VERSION}\nkind: {KPTFILE_NAME}\n".encode()
+_EMPTY_KPTFILE = f"apiVersion: {API_VERSION}\nkind: {KPTFILE}\n".encode()
 
 
 class UpstreamOrigin(Value):
@@ -98,14 +98,14 @@ def find_clone_edits(
     again, and InputPending where a function needs another input first.
     """
     # Name and upstream in the Kptfile are the clone's, so that they do not count as edits.
-    local_value = find_kptfile(Manifest.parse(local_files[KPTFILE_NAME][1], KPTFILE_NAME)).value
-    mode, data = upstream_files.get(KPTFILE_NAME, ("100644", _EMPTY_KPTFILE))
-    manifest = Manifest.parse(data, KPTFILE_NAME)
+    local_value = find_kptfile(Manifest.parse(local_files[KPTFILE][1], KPTFILE)).value
+    mode, data = upstream_files.get(KPTFILE, ("100644", _EMPTY_KPTFILE))
+    manifest = Manifest.parse(data, KPTFILE)
     index = find_kptfile(manifest).index
     clone_values = [(path, get_value(local_value, path)) for path in _CLONE_FIELDS]
     clone_edits = [Edit(index, path, value) for path, value in clone_values if value is not MISSING]
     kptfile = manifest.apply_edits_to_text(clone_edits)
-    raw: PackageFiles = {**upstream_files, KPTFILE_NAME: (mode, kptfile)}
+    raw: PackageFiles = {**upstream_files, KPTFILE: (mode, kptfile)}
     if not any(
         b"pipeline" in data
         for files in (raw, local_files)
@@ -126,7 +126,7 @@ def find_clone_edits(
         for _, entry in pipeline_functions(value):
             name = entry.get("configPath") if isinstance(entry, Mapping) else None
             if isinstance(name, str):
-                name = path[: -len(KPTFILE_NAME)] + normalize_inside(name)
+                name = path[: -len(KPTFILE)] + normalize_inside(name)
                 if name in local_files and name != CONTEXT:
                     clone_configuration[name] = local_files[name]
     rendered_by_clone = rendered
@@ -158,7 +158,7 @@ def find_clone_edits(
 
 
 def _kptfile_contents(files: PackageFiles) -> dict[str, bytes]:
-    return {p: data for p, (_, data) in files.items() if p.rpartition("/")[2] == KPTFILE_NAME}
+    return {p: data for p, (_, data) in files.items() if p.rpartition("/")[2] == KPTFILE}
 
 
 def _render_raw(

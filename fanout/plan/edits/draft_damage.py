@@ -13,8 +13,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.ignored_files import find_ignored
-from fanout.package.kptfile import KPTFILE_NAME as KPTFILE
-from fanout.package.kptfile import find_kptfile, find_kptfile_problems
+from fanout.package.kptfile import KPTFILE, find_kptfile, find_kptfile_problems
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_manifest
 from fanout.package.package_limits import (

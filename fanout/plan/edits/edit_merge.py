@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from fanout.errors import FanoutError
 from fanout.package.field_edits import MISSING, Edit, Path, get_value
-from fanout.package.kptfile import KPTFILE_NAME, find_kptfile
+from fanout.package.kptfile import KPTFILE, find_kptfile
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeConflict
 from fanout.package.merge.package_update import merge_packages
@@ -66,17 +66,13 @@ def _without_fanout_fields(before: PackageFiles, after: PackageFiles) -> Package
     A draft names the revision that was rendered, whatever the branch names. A Kptfile that
     cannot be parsed is left as it is: the merge reports it.
     """
-    if (
-        KPTFILE_NAME not in before
-        or KPTFILE_NAME not in after
-        or before[KPTFILE_NAME] == after[KPTFILE_NAME]
-    ):
+    if KPTFILE not in before or KPTFILE not in after or before[KPTFILE] == after[KPTFILE]:
         return after
-    mode, data = after[KPTFILE_NAME]
+    mode, data = after[KPTFILE]
     try:
-        manifest = Manifest.parse(data, KPTFILE_NAME)
+        manifest = Manifest.parse(data, KPTFILE)
         document = find_kptfile(manifest)
-        base_value = find_kptfile(Manifest.parse(before[KPTFILE_NAME][1], KPTFILE_NAME)).value
+        base_value = find_kptfile(Manifest.parse(before[KPTFILE][1], KPTFILE)).value
     except FanoutError:
         return after
     edits = [
@@ -84,4 +80,4 @@ def _without_fanout_fields(before: PackageFiles, after: PackageFiles) -> Package
         for path in _FANOUT_FIELDS
         if (wanted := get_value(base_value, path)) != get_value(document.value, path)
     ]
-    return {**after, KPTFILE_NAME: (mode, manifest.apply_edits_to_text(edits))} if edits else after
+    return {**after, KPTFILE: (mode, manifest.apply_edits_to_text(edits))} if edits else after

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError, InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
+from fanout.package.kptfile import KPTFILE, UpstreamLock
 from fanout.package.package_limits import add_package
 from fanout.package.revision import select_tag
 from fanout.plan.edits.draft_damage import find_new_faults, with_remedy
@@ -107,7 +107,7 @@ class _EditInspection(Value):
                     break
         trees = variant.package_state.tree, variant.published.tree
         try:
-            kptfiles = [self.reader.entry(it, KPTFILE_NAME) for it in trees if self.reader.has(it)]
+            kptfiles = [self.reader.entry(it, KPTFILE) for it in trees if self.reader.has(it)]
         except FanoutError:
             kptfiles = []
         # The common case, an edit of other files: no lock needs to be parsed.

@@ -17,7 +17,7 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.package.kptfile import KPTFILE_NAME, UpstreamLock
+from fanout.package.kptfile import KPTFILE, UpstreamLock
 from fanout.package.package_limits import add_package
 from fanout.package.revision import (
     Revision,
@@ -300,9 +300,9 @@ def find_upstream_lock(reader: ObjectReader, tree: str) -> UpstreamLock | None:
 
 def _read_upstream_lock(reader: ObjectReader, tree: str, directory: str = "") -> UpstreamLock:
     """Read the upstream lock of a package; `directory` is put before the file in errors."""
-    entry = reader.entry(tree, KPTFILE_NAME)
+    entry = reader.entry(tree, KPTFILE)
     data = reader.blob(entry.oid) if entry is not None else None
-    return parse_upstream_lock(data, f"{directory}{KPTFILE_NAME}")
+    return parse_upstream_lock(data, f"{directory}{KPTFILE}")
 
 
 def find_unusable(

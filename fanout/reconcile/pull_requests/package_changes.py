@@ -10,10 +10,8 @@ from typing import Final
 
 from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError
-from fanout.package.merge.package_update import FileContent, Files
-from fanout.package.package_patch import format_patch
-from fanout.package.secret_redaction import mask_secrets
-from fanout.package.tree_ids import TreeEntry
+from fanout.package.package_patch import format_patch, mask_secrets
+from fanout.package.tree_ids import FileContent, Files, TreeEntry
 from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.request_text import PackageChange

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
-from fanout.package.kptfile import KPTFILE_NAME
+from fanout.package.kptfile import KPTFILE
 from fanout.plan.changes.next_drafts import find_draft
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.history.earlier_publication import EarlierPublication, is_other_state
@@ -187,12 +187,12 @@ def _is_content_of(
     except InvalidInput:  # a package may not have it, so that fanout did not write it
         return False
     changed = {it for it in new.keys() | base.keys() if new.get(it) != base.get(it)}
-    if KPTFILE_NAME not in changed or any(present.get(it) == old.get(it) for it in changed):
+    if KPTFILE not in changed or any(present.get(it) == old.get(it) for it in changed):
         return False
     edited = {it for it in changed if present.get(it) != new.get(it)}
-    if KPTFILE_NAME not in edited:
+    if KPTFILE not in edited:
         return True
-    is_whole = len(changed) > 1 and edited == {KPTFILE_NAME}
+    is_whole = len(changed) > 1 and edited == {KPTFILE}
     if is_first and not is_whole:
         return False
     lock, new_lock, old_lock = (

@@ -32,7 +32,7 @@ from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 from fanout.values import replace
 from fanout.variants.function_registry import find_function, find_script_function
-from fanout.variants.functions.function_config import UnknownField
+from fanout.variants.functions.function_interface import UnknownField
 
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
 _LABEL_PATTERN = re.compile(r"(?:labels|annotations)\.[\w.-]+[/-]")

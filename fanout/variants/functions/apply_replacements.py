@@ -26,11 +26,13 @@ from fanout.variants.functions.function_interface import (
     Change,
     FunctionResult,
     Object,
+    ObjectText,
     PackageFacts,
     Path,
     SizeLimiter,
     UnfitObject,
     VisibleObject,
+    errors_at,
     mapping,
 )
 
@@ -268,12 +270,6 @@ class ReplacementTarget(Value):
     path_texts: tuple[str, ...]  # the paths as written
     options: ReplacementOptions
 
-    def is_target(self, item: Object) -> bool:
-        """Return whether the object is a target."""
-        return self.select.selects(item) and not any(
-            selector.selects(item) for selector in self.reject
-        )
-
 
 class Replacement(Value):
     """One value and its targets."""
@@ -315,14 +311,11 @@ def _parse_replacement(row: Mapping[str, Any], config_field: str) -> Replacement
     source_keys = (*_IDENTITY, "fieldPath", "options")
     source = _require_map(row["source"], f"{config_field}.source", source_keys)
     path = _get_typed(source, f"{config_field}.source", "fieldPath", str, "") or _NAME
-    return Replacement(
-        _parse_selector(source, f"{config_field}.source"),
-        _parse_path(path, f"{config_field}.source.fieldPath"),
-        path,
-        _parse_options(source, f"{config_field}.source"),
-        "",
-        targets,
-    )
+    selector = _parse_selector(source, f"{config_field}.source")
+    with errors_at(f"{config_field}.source.fieldPath"):
+        parts = parse_field_path(path)
+    options = _parse_options(source, f"{config_field}.source")
+    return Replacement(selector, parts, path, options, "", targets)
 
 
 def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarget:
@@ -338,16 +331,19 @@ def _parse_target(row: Mapping[str, Any], config_field: str) -> ReplacementTarge
         raise InvalidInput(
             f"{config_field}.fieldPaths is not a list of strings", remedy="list field paths"
         )
-    parts = tuple(
-        _parse_path(path, f"{config_field}.fieldPaths[{n}]") for n, path in enumerate(paths)
-    )
+    parts: list[tuple[PathPart, ...]] = []
+    for number, path in enumerate(paths):
+        with errors_at(f"{config_field}.fieldPaths[{number}]"):
+            parts.append(parse_field_path(path))
     options = _parse_options(row, config_field)
     if options.create and any(ANY_ELEMENT in path for path in parts):
         raise InvalidInput(
             f"{config_field}.options.create and * exclude each other", remedy="keep one of them"
         )
     selector = _parse_selector(select, f"{config_field}.select")
-    return ReplacementTarget(config_field, selector, tuple(reject), parts, tuple(paths), options)
+    return ReplacementTarget(
+        config_field, selector, tuple(reject), tuple(parts), tuple(paths), options
+    )
 
 
 def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSelector:
@@ -355,14 +351,12 @@ def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSel
         _get_typed(row, config_field, key, str, "") for key in _IDENTITY
     )
     labels, annotations = (_get_typed(row, config_field, key, str, "") for key in _SELECTOR_FIELDS)
-    try:
+    with errors_at(config_field):
         return ReplacementSelector(
             (group, version, kind, name, namespace),
             parse_label_selector(labels),
             parse_label_selector(annotations),
         )
-    except InvalidInput as problem:
-        raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
 
 
 def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOptions:
@@ -374,13 +368,6 @@ def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOpti
         _get_typed(options, config_field, "index", int, 0),
         _get_typed(options, config_field, "create", bool, False),
     )
-
-
-def _parse_path(text: str, config_field: str) -> tuple[PathPart, ...]:
-    try:
-        return parse_field_path(text)
-    except InvalidInput as problem:
-        raise InvalidInput(f"{config_field}: {problem.problem}", remedy=problem.remedy) from None
 
 
 def _read_rows(
@@ -457,6 +444,13 @@ class _Survey:
     skipped: dict[tuple[str, str], Counter[bool]] = field(default_factory=dict)
     lookups: int = 0  # objects and values that selectors and paths were compared with
 
+    def changes_of(self, text: ObjectText) -> Iterator[Change]:
+        """Return the changes to the object of this text. Raises UnfitObject."""
+        draft = self.drafts[id(text)]
+        if draft.unfit is not None:
+            raise draft.unfit
+        return iter(draft.changes)
+
     def count(self, lookups: int) -> None:
         """Count lookups. Raises InvalidInput beyond the limit: many times many take hours."""
         self.lookups += lookups
@@ -472,51 +466,47 @@ class _Survey:
 def _run_replacements(
     config: _Config, items: Sequence[VisibleObject], *, skips_missing: bool = False
 ) -> _Survey:
-    survey = _Survey(
-        {
-            id(item.text): _ObjectDraft(ValueEditor(item.value), item.file, item.size_limiter)
-            for item in items
-        },
-        skips_missing,
-    )
-    drafts = survey.drafts.values()
+    drafts = {
+        id(item.text): _ObjectDraft(ValueEditor(item.value), item.file, item.size_limiter)
+        for item in items
+    }
+    survey = _Survey(drafts, skips_missing)
     for number, replacement in enumerate(config):
-        survey.count(len(drafts))
-        value = _find_source_value(
-            replacement, f"replacements[{number}].source", list(drafts), survey.count
-        )
+        value = _find_source_value(replacement, f"replacements[{number}].source", survey)
         for target in replacement.targets:
             survey.count(len(drafts) * (1 + len(target.reject)))
-            targeted = [draft for draft in drafts if target.is_target(draft.value)]
+            targeted = [
+                draft
+                for draft in drafts.values()
+                if target.select.selects(draft.value)
+                and not any(selector.selects(draft.value) for selector in target.reject)
+            ]
             if not targeted:
                 survey.unmatched_targets.append(target)
             for draft in targeted:
                 try:
                     _replace_fields(draft, target, value, survey)
                 except UnfitObject as unfit:
-                    # Raised in `_changes` of this object instead of here, where the pipeline can
+                    # Raised with the changes of this object instead of here, where the pipeline can
                     # name its file and line.
                     draft.unfit = unfit
                     return survey
     return survey
 
 
-def _find_source_value(
-    replacement: Replacement,
-    config_field: str,
-    drafts: Sequence[_ObjectDraft],
-    count: Callable[[int], None],
-) -> object:
+def _find_source_value(replacement: Replacement, config_field: str, survey: _Survey) -> object:
+    survey.count(len(survey.drafts))
     if replacement.source is None:
         return replacement.value
-    sources = [draft.value for draft in drafts if replacement.source.selects(draft.value)]
+    values = [draft.value for draft in survey.drafts.values()]
+    sources = [value for value in values if replacement.source.selects(value)]
     if len(sources) != 1:
         problem = "nothing matches" if not sources else f"{len(sources)} objects match"
         raise InvalidInput(
             f"{config_field}: {problem} {replacement.source}",
             remedy="select one object of the package",
         )
-    paths = list(find_paths(sources[0], replacement.path, count))
+    paths = list(find_paths(sources[0], replacement.path, survey.count))
     value = get_value(sources[0], paths[0]) if len(paths) == 1 else None
     if value in (None, "", {}, []):
         raise InvalidInput(
@@ -567,23 +557,17 @@ def _replace_fields(
                     draft.set(*change)
                 paths = [path]
             for path in paths:
-                present = draft.edited.peek(path)
-                draft.set(
-                    path, _new_value(present, value, path, target.options, draft.size_limiter)
-                )
+                draft.set(path, _new_value(draft, path, value, target.options))
         except UnfitObject as unfit:
             problem = f"{config_field} ({text}): {unfit.problem}"
             raise UnfitObject(unfit.path, problem, unfit.remedy, unfit.reason) from None
 
 
 def _new_value(
-    present: object,
-    value: object,
-    path: Path,
-    options: ReplacementOptions,
-    size_limiter: SizeLimiter,
+    draft: _ObjectDraft, path: Path, value: object, options: ReplacementOptions
 ) -> object:
     """Return the field's new value. A text stays a text, whatever value is copied there."""
+    present = draft.edited.peek(path)
     if options.delimiter:
         if isinstance(present, dict | list) or isinstance(value, dict | list):
             raise UnfitObject(path, "delimiter needs a string", "remove it")
@@ -595,17 +579,10 @@ def _new_value(
             parts.append(text)
         else:
             parts[options.index] = text
-        return size_limiter.join(options.delimiter, parts, path)
+        return draft.size_limiter.join(options.delimiter, parts, path)
     if isinstance(present, str) and not isinstance(value, dict | list | str):
         return _to_text(value, "")
     return value
-
-
-def _changes(_config: _Config, _item: Object, facts: PackageFacts) -> Iterator[Change]:
-    draft: _ObjectDraft = facts.survey.drafts[id(facts.text)]
-    if draft.unfit is not None:
-        raise draft.unfit
-    yield from draft.changes
 
 
 def _report_package(
@@ -633,7 +610,7 @@ APPLY_REPLACEMENTS = CatalogFunction(
     "apply-replacements",
     "1",
     parse_replacements,
-    _changes,
+    lambda _config, _item, facts: facts.survey.changes_of(facts.text),
     reads_text=True,
     includes_local=True,
     survey=_run_replacements,

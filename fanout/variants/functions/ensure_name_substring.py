@@ -19,7 +19,6 @@ from fanout.variants.functions.field_specs import (
     parse_field_specs,
     walk_path,
 )
-from fanout.variants.functions.function_config import is_function_kind, parse_data, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -29,12 +28,13 @@ from fanout.variants.functions.function_interface import (
     Path,
     VisibleObject,
     declared_identity,
+    is_function_kind,
     mapping,
+    parse_data,
+    parse_fields,
 )
-from fanout.variants.functions.kind_scopes import CLUSTER_KINDS
-from fanout.variants.functions.set_namespace import DEPENDS_ON
-
-Kind = tuple[str, str]  # group and kind
+from fanout.variants.functions.kind_scopes import CLUSTER_KINDS, Kind
+from fanout.variants.functions.set_namespace import DEPENDS_ON, SERVICE_REFERENCES
 
 _RBAC = "rbac.authorization.k8s.io"
 _CONFIG_MAP: Kind = ("", "ConfigMap")
@@ -174,11 +174,8 @@ def _kind_references(
         target = mapping(get_value(item, path))
         referenced_kind = (group_of(str(target.get("apiVersion", ""))), str(target.get("kind")))
         yield from _object_reference(item, path, referenced_kind, namespace)
-    elif (group, name) == ("apiregistration.k8s.io", "APIService"):
-        yield from _object_reference(item, ("spec", "service"), _SERVICE, namespace)
-    elif (group, name) == ("apiextensions.k8s.io", "CustomResourceDefinition"):
-        path = ("spec", "conversion", "webhook", "clientConfig", "service")
-        yield from _object_reference(item, path, _SERVICE, namespace)
+    elif kind in SERVICE_REFERENCES:
+        yield from _object_reference(item, SERVICE_REFERENCES[kind], _SERVICE, namespace)
     elif group == "admissionregistration.k8s.io" and name in _WEBHOOKS:
         for path, _ in walk_path(item, ("webhooks", "*", "clientConfig", "service"), ()):
             yield from _object_reference(item, path, _SERVICE, namespace)
@@ -220,6 +217,56 @@ class _Config(Value):
             return name
         return f"{name}{self.text}" if self.append else f"{self.text}{name}"
 
+    def find_renamed(self, items: Sequence[VisibleObject]) -> frozenset[Identity]:
+        """Return the objects that are renamed."""
+        identities = (_with_default_namespace(declared_identity(item.value)) for item in items)
+        return frozenset(
+            identity
+            for identity in identities
+            if identity[:2] not in _NEVER_RENAMED
+            and identity[3]
+            and self.rename(identity[3]) != identity[3]
+        )
+
+    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+        renamed: frozenset[Identity] = facts.survey
+        identity = _with_default_namespace(declared_identity(item))
+        if identity in renamed:
+            yield _NAME, self.rename(identity[3])
+        # Only names of objects in the package are followed: a Secret that is created by other
+        # means keeps the name by which it is referenced.
+        for path, name, referenced in find_references(item):
+            if _with_default_namespace(referenced) in renamed:
+                new_name = self.rename(name)
+                yield (
+                    path,
+                    f"{referenced[2]}/{new_name}"
+                    if "/" in str(get_value(item, path))
+                    else new_name,
+                )
+        if identity[:2] not in _NEVER_RENAMED:
+            for path, value in find_fields(self.fields, item):
+                if value is MISSING:
+                    yield path, self.text
+                elif isinstance(value, str) and path != _NAME:
+                    yield path, self.rename(value)
+        depends = mapping(mapping(item.get("metadata")).get("annotations")).get(DEPENDS_ON)
+        if isinstance(depends, str):
+            references = depends.split(",")
+            for number, reference in enumerate(references):
+                # `group/kind/name` or `group/namespaces/namespace/kind/name`
+                group, *rest = reference.strip().split("/")
+                if len(rest) == 4 and rest[0] == "namespaces":
+                    identity = (group, rest[2], rest[1] or "default", rest[3])
+                elif len(rest) == 2:
+                    identity = _with_default_namespace((group, rest[0], "", rest[1]))
+                else:
+                    continue
+                if identity in renamed:
+                    start = reference[: len(reference.rstrip()) - len(identity[3])]
+                    references[number] = f"{start}{self.rename(identity[3])}"
+            yield ("metadata", "annotations", DEPENDS_ON), ",".join(references)
+
 
 def _configure(config: Object) -> _Config:
     rows: object = None
@@ -258,56 +305,6 @@ def _with_default_namespace(identity: Identity) -> Identity:
     return group, kind, "" if is_cluster_scoped else namespace or "default", name
 
 
-def _find_renamed(config: _Config, items: Sequence[VisibleObject]) -> frozenset[Identity]:
-    """Return the objects that are renamed."""
-    identities = (_with_default_namespace(declared_identity(item.value)) for item in items)
-    return frozenset(
-        identity
-        for identity in identities
-        if identity[:2] not in _NEVER_RENAMED
-        and identity[3]
-        and config.rename(identity[3]) != identity[3]
-    )
-
-
-def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    renamed: frozenset[Identity] = facts.survey
-    identity = _with_default_namespace(declared_identity(item))
-    if identity in renamed:
-        yield _NAME, config.rename(identity[3])
-    # Only names of objects in the package are followed: a Secret that is created by other
-    # means keeps the name by which it is referenced.
-    for path, name, referenced in find_references(item):
-        if _with_default_namespace(referenced) in renamed:
-            new_name = config.rename(name)
-            yield (
-                path,
-                f"{referenced[2]}/{new_name}" if "/" in str(get_value(item, path)) else new_name,
-            )
-    if identity[:2] not in _NEVER_RENAMED:
-        for path, value in find_fields(config.fields, item):
-            if value is MISSING:
-                yield path, config.text
-            elif isinstance(value, str) and path != _NAME:
-                yield path, config.rename(value)
-    depends = mapping(mapping(item.get("metadata")).get("annotations")).get(DEPENDS_ON)
-    if isinstance(depends, str):
-        references = depends.split(",")
-        for number, reference in enumerate(references):
-            # `group/kind/name` or `group/namespaces/namespace/kind/name`
-            group, *rest = reference.strip().split("/")
-            if len(rest) == 4 and rest[0] == "namespaces":
-                identity = (group, rest[2], rest[1] or "default", rest[3])
-            elif len(rest) == 2:
-                identity = _with_default_namespace((group, rest[0], "", rest[1]))
-            else:
-                continue
-            if identity in renamed:
-                start = reference[: len(reference.rstrip()) - len(identity[3])]
-                references[number] = f"{start}{config.rename(identity[3])}"
-        yield ("metadata", "annotations", DEPENDS_ON), ",".join(references)
-
-
 ENSURE_NAME_SUBSTRING = CatalogFunction(
-    "ensure-name-substring", "1", _configure, _changes, survey=_find_renamed
+    "ensure-name-substring", "1", _configure, _Config.changes, survey=_Config.find_renamed
 )

@@ -7,7 +7,7 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.selection.cluster_objects import group_of
 from fanout.values import Value
-from fanout.variants.functions.function_interface import Change, Object, Path, mapping
+from fanout.variants.functions.function_interface import Object, Path, mapping
 
 SortedTexts = tuple[tuple[str, str], ...]  # sorted keys and what they are set to
 
@@ -80,23 +80,6 @@ def find_fields(fields: tuple[FieldSpec, ...], item: Object) -> Iterator[tuple[P
         for path, value in walk_path(item, field.existing_path, ()):
             present = get_value(value, field.created_path)
             yield (*path, *field.created_path), present
-
-
-def set_values(
-    fields: tuple[FieldSpec, ...], values: SortedTexts, item: Object
-) -> Iterator[Change]:
-    """Yield the changes that set the values in all these fields of the object."""
-    for field in fields_of_kind(fields, str(item.get("apiVersion", "")), str(item.get("kind", ""))):
-        for path, parent in walk_path(item, field.existing_path, ()):
-            if not isinstance(parent, Mapping):
-                continue
-            present: object = parent
-            for key in field.created_path:
-                present = mapping(present).get(key)
-            present_values = mapping(present)
-            for key, value in values:
-                if present_values.get(key) != value:
-                    yield (*path, *field.created_path, key), value
 
 
 def walk_path(

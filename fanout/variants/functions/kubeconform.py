@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 from fanout.errors import InvalidInput
 from fanout.variants.function_requests import SchemaRequest
-from fanout.variants.functions.function_config import parse_data
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Object,
     ObjectFinding,
     PackageFacts,
     no_object_changes,
+    parse_data,
 )
 from fanout.variants.schema_validation import KindSchemas, find_custom_faults
 
@@ -30,6 +30,25 @@ class _Config(NamedTuple):
     ignore_missing: bool
     skipped_kinds: frozenset[str]
     version: str
+
+    def check_object(self, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+        kind = (str(item.get("apiVersion")), str(item.get("kind")))
+        if self.skipped_kinds & {kind[1], "/".join(kind)}:
+            return
+        schemas: KindSchemas = facts.response
+        faults = schemas.find_faults(item, strict=self.strict)
+        # Kubernetes' own schemas come first: a definition in the package cannot loosen them.
+        if faults is None and kind in facts.custom_schemas:
+            faults = find_custom_faults(facts.custom_schemas[kind], item, strict=self.strict)
+        if faults is None and not self.ignore_missing:
+            yield ObjectFinding(
+                ("kind",),
+                f"no schema exists for {kind[0]} {kind[1]} in Kubernetes {schemas.version} or in"
+                " the package; add its CustomResourceDefinition, or set ignore_missing_schemas or"
+                " skip_kinds",
+            )
+        for fault in faults or ():
+            yield ObjectFinding(fault.path, fault.problem)
 
 
 def _configure(config: Object) -> _Config:
@@ -63,33 +82,13 @@ def _parse_flag(data: dict[str, str], key: str) -> bool:
     return text in _TRUE_TEXTS
 
 
-def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
-    kind = (str(item.get("apiVersion")), str(item.get("kind")))
-    if config.skipped_kinds & {kind[1], "/".join(kind)}:
-        return
-    schemas: KindSchemas = facts.response
-    faults = schemas.find_faults(item, strict=config.strict)
-    # Kubernetes' own schemas come first: a definition in the package cannot loosen them.
-    if faults is None and kind in facts.custom_schemas:
-        faults = find_custom_faults(facts.custom_schemas[kind], item, strict=config.strict)
-    if faults is None and not config.ignore_missing:
-        yield ObjectFinding(
-            ("kind",),
-            f"no schema exists for {kind[0]} {kind[1]} in Kubernetes {schemas.version} or in the"
-            " package; add its CustomResourceDefinition, or set ignore_missing_schemas or"
-            " skip_kinds",
-        )
-    for fault in faults or ():
-        yield ObjectFinding(fault.path, fault.problem)
-
-
 KUBECONFORM, KUBEVAL = (
     CatalogFunction(
         name,
         "1",
         _configure,
         no_object_changes,
-        check_object=_check_object,
+        check_object=_Config.check_object,
         build_request=lambda config: SchemaRequest(config.version),
     )
     for name in ("kubeconform", "kubeval")

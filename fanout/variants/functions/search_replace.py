@@ -4,16 +4,20 @@ All given conditions must match. In the catalog an expression matches a part of 
 must match the complete value, as the catalog documents (docs/reference/catalog-functions.md). Paths
 of fields (`spec.**.image`) and of files (`**/prod-*.yaml`) are patterns. Without a new value or
 comment, the matches are reported and stay unchanged.
+
+Expressions come from policies and packages, which many people may write. Python's own matcher can
+be made to run for hours; RE2 cannot, at the price of lookaround and back references. Syntax:
+https://github.com/google/re2/wiki/Syntax
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
 
 from fanout.api.reasons import Reason
 from fanout.errors import InvalidInput
 from fanout.values import Value
-from fanout.variants.functions.function_config import infer_value, parse_data, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
@@ -23,8 +27,93 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     Path,
     UnfitObject,
+    errors_at,
+    infer_value,
+    parse_data,
+    parse_fields,
 )
-from fanout.variants.functions.regex import Regex, compile_regex
+
+# RE2 bounds its program and its automaton by the memory limit, but neither the tree that it parses
+# first (a class like \pL takes 300 times its text) nor the positions of groups, of which it keeps
+# one set per step.
+_MEMORY_LIMIT: Final = 1 << 20  # bytes; enough for 7,000 times any one character of Unicode
+_MAX_LENGTH: Final = 5_000  # characters
+_MAX_GROUPS: Final = 100
+_MAX_SHOWN: Final = 60  # characters of an expression in a message
+_SYNTAX_REMEDY: Final = "use RE2's syntax"
+# The one operator of RE2 that can split a character of UTF-8. Behind \Q it is plain text.
+_SINGLE_BYTE: Final = re.compile(r"\\Q.*?(?:\\E|\Z)|\\(?:(C)|.)", re.DOTALL)
+_LOOKAROUND: Final = ("(?=", "(?!", "(?<=", "(?<!", "(?P")
+# RE2's own words and ours; the fragment is the part of the expression that RE2 objects to.
+_PROBLEMS: Final[Mapping[str, str]] = {
+    "missing )": "a parenthesis is not closed in {fragment}",
+    "unexpected )": "a parenthesis is closed that was not opened",
+    "missing ]": "a bracket is not closed in {fragment}",
+    "no argument for repetition operator": "there is nothing to repeat with {fragment}",
+    "bad repetition operator": "a repetition is repeated with {fragment}",
+    "invalid repetition size": ("a repetition is too long or runs backward in {fragment}"),
+    "invalid character class range": "{fragment} is not a valid character class or range",
+    "invalid escape sequence": "{fragment} is not a valid escape",
+    "invalid perl operator": "{fragment} is not supported",
+    "invalid named capture group": "{fragment} is not a valid group name",
+    "trailing \\": "nothing follows the last \\",
+}
+
+
+class Regex(Value):
+    """A compiled expression and the number of its groups; made by `compile_regex`."""
+
+    pattern: Any
+    groups: int
+
+    def match(self, text: str) -> tuple[str | None, ...] | None:
+        """Return the texts of all groups, the complete text first.
+
+        Returns None if the expression does not match the complete text. A group without a part
+        in the match is None.
+        """
+        match = self.pattern.fullmatch(text)
+        return None if match is None else (text, *match.groups())
+
+
+@lru_cache(maxsize=64)
+def compile_regex(text: str) -> Regex:
+    """Compile an expression. Raises InvalidInput if RE2 refuses it or if it is too large."""
+    # Loaded here: only search-replace has patterns, and the library costs every process 2.5 MB.
+    import re2  # noqa: PLC0415
+
+    if len(text) > _MAX_LENGTH:
+        raise _too_large()
+    options = re2.Options()
+    options.max_mem = _MEMORY_LIMIT
+    options.log_errors = False  # RE2 would write them to standard error
+    if any(match[1] for match in _SINGLE_BYTE.finditer(text)):
+        raise InvalidInput("\\C is not supported", remedy=_SYNTAX_REMEDY)
+    try:
+        pattern = re2.compile(text, options)
+    except re2.error as error:
+        message = error.args[0].decode(errors="replace")
+        if message.startswith("pattern too large"):
+            raise _too_large() from None
+        code, _, fragment = message.partition(": ")
+        if code == "invalid perl operator" and fragment in _LOOKAROUND:
+            problem = "RE2 has neither lookaround nor backreferences"
+        else:
+            problem = _PROBLEMS.get(code, f"RE2 refuses the expression: {code}")
+            if len(fragment) > _MAX_SHOWN:
+                fragment = f"{fragment[:_MAX_SHOWN]}…"
+            problem = problem.replace("{fragment}", fragment)
+        raise InvalidInput(problem, remedy=_SYNTAX_REMEDY) from None
+    if pattern.groups > _MAX_GROUPS:
+        raise InvalidInput(
+            f"the expression has more than {_MAX_GROUPS} groups", remedy="group with (?:...)"
+        )
+    return Regex(pattern, pattern.groups)
+
+
+def _too_large() -> InvalidInput:
+    return InvalidInput("the expression is too large", remedy="repeat less in it")
+
 
 _MAX_PARTS: Final = 100  # of a pattern; values are not nested deeper
 _MAX_SPLIT: Final = 1_000  # characters of a key; a longer one is one element
@@ -172,6 +261,100 @@ class _Config(Value):
     def searches_values(self) -> bool:
         return bool(self.value or self.expression)
 
+    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+        if not self.put_value and not self.put_comment:
+            return
+        pattern = self.path.split(".") if self.path else None
+        create_missing = pattern is not None and not self.searches_values and is_literal(pattern)
+        if create_missing and self.files and compile_glob(self.files).match(facts.file) is None:
+            return
+        for path, value, groups in self.find_matches(item, facts):
+            create_missing = False
+            if isinstance(value, list):
+                if self.put_comment:
+                    yield path, LineComment(self.put_comment)
+                continue
+            assert facts.text is not None
+            spelling = facts.text.spelling(path)
+            if self.put_value:
+                text = self.insert_groups(self.put_value, groups, facts, path)
+                yield path, infer_value(text, spelling, path, item)
+            if self.put_comment:
+                if not spelling.has_comment_room:
+                    raise UnfitObject(
+                        path, "a comment does not fit here", "write the value on its own line"
+                    )
+                yield path, LineComment(self.insert_groups(self.put_comment, groups, facts, path))
+        if create_missing and self.put_value and pattern is not None:
+            yield from self.create_field(item, tuple(pattern), facts)
+
+    def check_object(self, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+        """Report matches if nothing is to be set; values of Secrets are not shown."""
+        if self.put_value or self.put_comment:
+            return
+        for path, value, groups in self.find_matches(item, facts):
+            if isinstance(value, list):
+                description = f"a list of {len(value)}"
+            else:
+                description = (
+                    "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
+                )
+            yield ObjectFinding(path, f"{description} is found", "info")
+
+    def find_matches(
+        self, item: Object, facts: PackageFacts
+    ) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
+        """Yield path, value and groups of each match; group 0 is the complete text.
+
+        A list has no text and is matched by its path alone.
+        """
+        if self.files and compile_glob(self.files).match(facts.file) is None:
+            return
+        pattern = self.path.split(".") if self.path else None
+        for path, value in _walk_values(item, ()):
+            if pattern is not None and not matches_path(split_path(path), pattern):
+                continue
+            if isinstance(value, list):
+                if not self.searches_values:
+                    yield path, value, ()
+                continue
+            assert facts.text is not None
+            text = facts.text.spelling(path).text or ""
+            if self.value and self.value != text:
+                continue
+            groups: tuple[str | None, ...] | None = (text,)
+            if self.expression:
+                groups = compile_regex(self.expression).match(text) if text else None
+            if groups is not None:
+                yield path, value, groups
+
+    def create_field(self, item: Object, path: Path, facts: PackageFacts) -> Iterator[Change]:
+        """Yield the changes that create the field in an object without it."""
+        assert facts.text is not None
+        value: object = item
+        for at, part in enumerate(path):
+            if value is not None and not isinstance(value, dict):
+                raise UnfitObject(
+                    path[:at], "by-path passes a value that is not a map", "correct by-path"
+                )
+            value = (value or {}).get(part)
+        if isinstance(value, dict):
+            raise UnfitObject(path, "by-path leads to a map", "correct by-path")
+        spelling = facts.text.spelling(path)._replace(quoted=False)
+        yield path, infer_value(self.put_value, spelling, path, item)
+        if self.put_comment:
+            yield path, LineComment(self.put_comment)
+
+    def insert_groups(
+        self, text: str, groups: tuple[str | None, ...], facts: PackageFacts, path: Path
+    ) -> str:
+        if not self.expression:
+            return text
+        assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
+        return facts.size_limiter.substitute(
+            _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
+        )
+
 
 def _configure(config: Object) -> _Config:
     values = parse_fields(dict(parse_data(config)), "data", (*_SEARCH_SETTINGS, *_PUT_SETTINGS))
@@ -192,8 +375,10 @@ def _configure(config: Object) -> _Config:
         )
     if any(ord(char) < 32 for char in parsed.put_comment):
         raise InvalidInput("data.put-comment has several lines", remedy="write one line")
-    regex = _compile_setting("by-value-regex", parsed.expression, compile_regex)
-    _compile_setting("by-file-path", parsed.files, compile_glob)
+    with errors_at("data.by-value-regex"):
+        regex = compile_regex(parsed.expression)
+    with errors_at("data.by-file-path"):
+        compile_glob(parsed.files)
     for key in _PUT_SETTINGS if parsed.expression else ():
         if any(
             int(number) not in range(1, regex.groups + 1)
@@ -204,81 +389,6 @@ def _configure(config: Object) -> _Config:
                 remedy="groups are numbered from 1",
             )
     return parsed
-
-
-def _compile_setting(key: str, text: str, compile_text: Callable[[str], Regex]) -> Regex:
-    try:
-        return compile_text(text)
-    except InvalidInput as problem:
-        raise InvalidInput(f"data.{key}: {problem.problem}", remedy=problem.remedy) from None
-
-
-def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    if not config.put_value and not config.put_comment:
-        return
-    pattern = config.path.split(".") if config.path else None
-    create_missing = pattern is not None and not config.searches_values and is_literal(pattern)
-    if create_missing and config.files and compile_glob(config.files).match(facts.file) is None:
-        return
-    for path, value, groups in _find_matches(config, item, facts):
-        create_missing = False
-        if isinstance(value, list):
-            if config.put_comment:
-                yield path, LineComment(config.put_comment)
-            continue
-        assert facts.text is not None
-        spelling = facts.text.spelling(path)
-        if config.put_value:
-            text = _insert_groups(config, config.put_value, groups, facts, path)
-            yield path, infer_value(text, spelling, path, item)
-        if config.put_comment:
-            if not spelling.has_comment_room:
-                raise UnfitObject(
-                    path, "a comment does not fit here", "write the value on its own line"
-                )
-            yield path, LineComment(_insert_groups(config, config.put_comment, groups, facts, path))
-    if create_missing and config.put_value and pattern is not None:
-        yield from _create_field(config, item, tuple(pattern), facts)
-
-
-def _check_object(config: _Config, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
-    """Report matches if nothing is to be set; values of Secrets are not shown."""
-    if config.put_value or config.put_comment:
-        return
-    for path, value, groups in _find_matches(config, item, facts):
-        if isinstance(value, list):
-            description = f"a list of {len(value)}"
-        else:
-            description = "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
-        yield ObjectFinding(path, f"{description} is found", "info")
-
-
-def _find_matches(
-    config: _Config, item: Object, facts: PackageFacts
-) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
-    """Yield path, value and groups of each match; group 0 is the complete text.
-
-    A list has no text and is matched by its path alone.
-    """
-    if config.files and compile_glob(config.files).match(facts.file) is None:
-        return
-    pattern = config.path.split(".") if config.path else None
-    for path, value in _walk_values(item, ()):
-        if pattern is not None and not matches_path(split_path(path), pattern):
-            continue
-        if isinstance(value, list):
-            if not config.searches_values:
-                yield path, value, ()
-            continue
-        assert facts.text is not None
-        text = facts.text.spelling(path).text or ""
-        if config.value and config.value != text:
-            continue
-        groups: tuple[str | None, ...] | None = (text,)
-        if config.expression:
-            groups = compile_regex(config.expression).match(text) if text else None
-        if groups is not None:
-            yield path, value, groups
 
 
 def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
@@ -293,43 +403,12 @@ def _walk_values(value: object, path: Path) -> Iterator[tuple[Path, object]]:
             yield from _walk_values(child, (*path, at))
 
 
-def _insert_groups(
-    config: _Config, text: str, groups: tuple[str | None, ...], facts: PackageFacts, path: Path
-) -> str:
-    if not config.expression:
-        return text
-    assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
-    return facts.size_limiter.substitute(
-        _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
-    )
-
-
-def _create_field(
-    config: _Config, item: Object, path: Path, facts: PackageFacts
-) -> Iterator[Change]:
-    """Yield the changes that create the field in an object without it."""
-    assert facts.text is not None
-    value: object = item
-    for at, part in enumerate(path):
-        if value is not None and not isinstance(value, dict):
-            raise UnfitObject(
-                path[:at], "by-path passes a value that is not a map", "correct by-path"
-            )
-        value = (value or {}).get(part)
-    if isinstance(value, dict):
-        raise UnfitObject(path, "by-path leads to a map", "correct by-path")
-    spelling = facts.text.spelling(path)._replace(quoted=False)
-    yield path, infer_value(config.put_value, spelling, path, item)
-    if config.put_comment:
-        yield path, LineComment(config.put_comment)
-
-
 SEARCH_REPLACE = CatalogFunction(
     "search-replace",
     "3",
     _configure,
-    _changes,
+    _Config.changes,
     reads_text=True,
     includes_local=True,
-    check_object=_check_object,
+    check_object=_Config.check_object,
 )

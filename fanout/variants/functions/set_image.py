@@ -11,14 +11,16 @@ from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
 from fanout.values import Value
 from fanout.variants.functions.field_specs import FieldSpec, find_fields, parse_field_specs
-from fanout.variants.functions.function_config import is_function_kind, parse_fields
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
     Matching,
     Object,
     PackageFacts,
+    Path,
+    is_function_kind,
     kind_values,
+    parse_fields,
 )
 
 _CONTAINERS = ("containers", "initContainers", "ephemeralContainers")
@@ -48,6 +50,32 @@ class _Config(Value):
         if self.digest:
             tag, digest = "", f"@{self.digest}"
         return f"{self.new_name or name}{tag}{digest}"
+
+    def find_images(self, item: Object) -> Iterator[tuple[Path, object]]:
+        """Yield path and image of the containers; the schema of a definition has none."""
+        if item.get("kind") != "CustomResourceDefinition":
+            yield from find_fields(self.fields, item)
+
+    def changes(self, item: Object, _facts: PackageFacts) -> Iterator[Change]:
+        for path, image in self.find_images(item):
+            if image is MISSING:
+                yield path, self.replace_image(self.name)
+            elif isinstance(image, str):
+                new_image = self.replace_image(image)
+                if new_image != image:
+                    yield path, new_image
+
+    def depends_on(self, item: Object, facts: PackageFacts) -> Iterator[object]:
+        """Yield the images, and the one to be replaced."""
+        yield self.name
+        yield from kind_values(self, item, facts)
+        yield from (image for _, image in find_fields(self.fields, item))
+
+    def find_names(self, item: Object, _facts: PackageFacts) -> Iterator[str]:
+        """Yield the image to be replaced if a container of the object has it."""
+        for _, image in self.find_images(item):
+            if image is MISSING or (isinstance(image, str) and _split_image(image)[0] == self.name):
+                yield self.name
 
 
 def _split_image(image: str) -> tuple[str, str, str]:
@@ -85,43 +113,16 @@ def _configure(config: Object) -> _Config:
     )
 
 
-def _changes(config: _Config, item: Object, _facts: PackageFacts) -> Iterator[Change]:
-    if item.get("kind") == "CustomResourceDefinition":
-        return  # its schema has fields of these names
-    for path, image in find_fields(config.fields, item):
-        if image is MISSING:
-            yield path, config.replace_image(config.name)
-        elif isinstance(image, str):
-            new_image = config.replace_image(image)
-            if new_image != image:
-                yield path, new_image
-
-
-def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
-    """Yield the images, and the one to be replaced."""
-    yield config.name
-    yield from kind_values(config, item, facts)
-    yield from (image for _, image in find_fields(config.fields, item))
-
-
-def _find_names(config: _Config, item: Object, _facts: PackageFacts) -> Iterator[str]:
-    """Yield the image to be replaced if a container of the object has it."""
-    if item.get("kind") != "CustomResourceDefinition":
-        for _, image in find_fields(config.fields, item):
-            if image is MISSING or (
-                isinstance(image, str) and _split_image(image)[0] == config.name
-            ):
-                yield config.name
-
-
 SET_IMAGE = CatalogFunction(
     "set-image",
     "1",
     _configure,
-    _changes,
-    depends_on=_depends_on,
+    _Config.changes,
+    depends_on=_Config.depends_on,
     passes_through=lambda name, _text: name != "name",
     matching=Matching(
-        lambda config: frozenset({config.name}), _find_names, "no container has the image {}".format
+        lambda config: frozenset({config.name}),
+        _Config.find_names,
+        "no container has the image {}".format,
     ),
 )

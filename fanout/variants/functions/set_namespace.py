@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterator
 
 from fanout.errors import InvalidInput
+from fanout.package.field_edits import MISSING, get_value
 from fanout.values import Value
-from fanout.variants.functions.function_config import check_inline_names, is_function_kind
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     Change,
     Object,
     PackageFacts,
     Path,
+    check_inline_names,
     group_kind,
+    is_function_kind,
     kind_values,
     mapping,
 )
@@ -22,11 +24,12 @@ CONTEXT_NAME = "kptfile.kpt.dev"  # the package context can be this function's c
 DEPENDS_ON = "config.kubernetes.io/depends-on"
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
-_SERVICE_NAMESPACES: dict[tuple[str, str], Path] = {
+# Fields that name a Service with its namespace.
+SERVICE_REFERENCES: dict[tuple[str, str], Path] = {
     ("apiextensions.k8s.io", "CustomResourceDefinition"): (
-        *("spec", "conversion", "webhook", "clientConfig", "service", "namespace"),
+        *("spec", "conversion", "webhook", "clientConfig", "service"),
     ),
-    ("apiregistration.k8s.io", "APIService"): ("spec", "service", "namespace"),
+    ("apiregistration.k8s.io", "APIService"): ("spec", "service"),
 }
 
 
@@ -37,6 +40,67 @@ class _Config(Value):
     def replaces(self, old: object) -> bool:
         """Return whether this namespace is to be replaced; an absent one is `default`."""
         return old != self.namespace and self.matcher in ("", old or "default")
+
+    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+        kind = group_kind(item)
+        meta = mapping(item.get("metadata"))
+        if is_namespaced(*kind, meta.get("namespace"), facts):
+            if self.replaces(meta.get("namespace")):
+                yield ("metadata", "namespace"), self.namespace
+        elif kind == ("", "Namespace"):
+            if self.replaces(meta.get("name")):
+                yield ("metadata", "name"), self.namespace
+        elif kind in SERVICE_REFERENCES:
+            path = (*SERVICE_REFERENCES[kind], "namespace")
+            value = get_value(item, path)
+            if value and value is not MISSING and self.replaces(value):
+                yield path, self.namespace
+        if kind[1] in _BINDINGS and kind[0] == "rbac.authorization.k8s.io":
+            # Only service accounts with an explicit namespace.
+            subjects = item.get("subjects")
+            for index, subject in enumerate(subjects if isinstance(subjects, list) else ()):
+                fields = mapping(subject)
+                namespace = fields.get("namespace")
+                if (
+                    fields.get("kind") == "ServiceAccount"
+                    and namespace
+                    and self.replaces(namespace)
+                ):
+                    yield ("subjects", index, "namespace"), self.namespace
+        depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
+        if depends and facts.namespaced:
+            yield from self.dependency_changes(str(depends), facts)
+
+    def dependency_changes(self, text: str, facts: PackageFacts) -> Iterator[Change]:
+        """Yield the change of a depends-on annotation with the namespaces replaced.
+
+        Only references to objects of the package are changed.
+        """
+        references = text.split(",")
+        for index, reference in enumerate(references):
+            parts = reference.strip().split("/")
+            if len(parts) != 5 or parts[1] != "namespaces":
+                continue
+            group, _, namespace, kind, name = parts
+            if (group, kind, namespace, name) in facts.namespaced and self.replaces(namespace):
+                references[index] = reference.replace(
+                    f"/namespaces/{namespace}/", f"/namespaces/{self.namespace}/"
+                )
+        new_text = ",".join(references)
+        if new_text != text:
+            yield ("metadata", "annotations", DEPENDS_ON), new_text
+
+    def depends_on(self, item: Object, facts: PackageFacts) -> Iterator[object]:
+        """Yield the kind, whether a namespace is set, and with a matcher the namespaces."""
+        yield self.matcher
+        yield from kind_values(self, item, facts)
+        # Without a matcher the old namespace is overwritten whatever it is, so it may differ
+        # between variants of one template; that there is one decides the scope of undefined kinds.
+        yield bool(mapping(item.get("metadata")).get("namespace"))
+        if self.matcher:
+            meta = mapping(item.get("metadata"))
+            yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
+            yield item.get("spec") if group_kind(item) in SERVICE_REFERENCES else None
 
 
 def _configure(config: Object) -> _Config:
@@ -65,74 +129,12 @@ def _configure(config: Object) -> _Config:
     return _Config(namespace, matcher)
 
 
-def _changes(config: _Config, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    kind = group_kind(item)
-    meta = mapping(item.get("metadata"))
-    if is_namespaced(*kind, meta.get("namespace"), facts):
-        if config.replaces(meta.get("namespace")):
-            yield ("metadata", "namespace"), config.namespace
-    elif kind == ("", "Namespace"):
-        if config.replaces(meta.get("name")):
-            yield ("metadata", "name"), config.namespace
-    elif kind in _SERVICE_NAMESPACES:
-        path = _SERVICE_NAMESPACES[kind]
-        value: object = item
-        for key in path:
-            value = mapping(value).get(key)
-        if value and config.replaces(value):
-            yield path, config.namespace
-    if kind[1] in _BINDINGS and kind[0] == "rbac.authorization.k8s.io":
-        # Only service accounts with an explicit namespace.
-        subjects = item.get("subjects")
-        for index, subject in enumerate(subjects if isinstance(subjects, list) else ()):
-            fields = mapping(subject)
-            namespace = fields.get("namespace")
-            if fields.get("kind") == "ServiceAccount" and namespace and config.replaces(namespace):
-                yield ("subjects", index, "namespace"), config.namespace
-    depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
-    if depends and facts.namespaced:
-        yield from _dependency_changes(config, str(depends), facts)
-
-
-def _dependency_changes(config: _Config, text: str, facts: PackageFacts) -> Iterator[Change]:
-    """Yield the change of a depends-on annotation with the namespaces replaced.
-
-    Only references to objects of the package are changed.
-    """
-    references = text.split(",")
-    for index, reference in enumerate(references):
-        parts = reference.strip().split("/")
-        if len(parts) != 5 or parts[1] != "namespaces":
-            continue
-        group, _, namespace, kind, name = parts
-        if (group, kind, namespace, name) in facts.namespaced and config.replaces(namespace):
-            references[index] = reference.replace(
-                f"/namespaces/{namespace}/", f"/namespaces/{config.namespace}/"
-            )
-    new_text = ",".join(references)
-    if new_text != text:
-        yield ("metadata", "annotations", DEPENDS_ON), new_text
-
-
-def _depends_on(config: _Config, item: Object, facts: PackageFacts) -> Iterator[object]:
-    """Yield the kind, whether a namespace is set, and with a matcher the namespaces."""
-    yield config.matcher
-    yield from kind_values(config, item, facts)
-    # Without a matcher the old namespace is overwritten whatever it is, so it may differ between
-    # variants of one template; that there is one decides the scope of undefined kinds.
-    yield bool(mapping(item.get("metadata")).get("namespace"))
-    if config.matcher:
-        meta = mapping(item.get("metadata"))
-        yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
-        yield item.get("spec") if group_kind(item) in _SERVICE_NAMESPACES else None
-
-
 SET_NAMESPACE = CatalogFunction(
     "set-namespace",
     "2",
     _configure,
-    _changes,
-    depends_on=_depends_on,
+    _Config.changes,
+    depends_on=_Config.depends_on,
     passes_through=lambda name, _text: name != "namespaceMatcher",
     uses_scopes=True,
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.package.merge.clone_matching import compute_distance, remove_stale_marks
+from fanout.package.merge.kpt_clone import compute_distance, remove_stale_marks
 
 KNOWN = {("", ("", "ConfigMap", "shop", "eu-words"))}
 TEXT = """\

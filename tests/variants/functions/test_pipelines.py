@@ -13,7 +13,7 @@ from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec, InjectorSpec
 from fanout.values import replace
 from fanout.variants import function_registry
-from fanout.variants.functions.starlark import STARLARK
+from fanout.variants.function_registry import STARLARK
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.render_model import RenderLimits
 from fanout.variants.variant_digest import resolve_inputs

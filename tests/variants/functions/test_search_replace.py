@@ -1,6 +1,10 @@
-"""search-replace: what is found, and what is put there."""
+"""search-replace: what is found, what is put there, and the syntax of its expressions."""
+
+import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from variants.builders import rows
 from variants.functions import function_config
 from variants.running import after, configured_by, rendered, run
@@ -8,7 +12,12 @@ from variants.running import after, configured_by, rendered, run
 from fanout.errors import InvalidInput
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.variants.function_registry import FUNCTIONS_BY_NAME
-from fanout.variants.functions.search_replace import compile_glob, matches_path, split_path
+from fanout.variants.functions.search_replace import (
+    compile_glob,
+    compile_regex,
+    matches_path,
+    split_path,
+)
 
 HEAD = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n"
 
@@ -225,3 +234,138 @@ def test_the_values_of_a_secret_are_not_reported():
     function = FunctionSpec("search-replace", config={"by-value": "hunter2"})
     [result] = rendered({"a.yaml": text}, function).results
     assert result.message == "a value is found"
+
+
+MATCHES = [
+    ("abc", "abc", ()),
+    ("abc", "xabc", None),
+    ("a.c", "a\nc", None),
+    ("(?s)a.c", "a\nc", ()),
+    ("^abc$", "abc", ()),
+    (r"\Aabc\z", "abc", ()),
+    ("(?m)^a$\n^b$", "a\nb", ()),
+    ("a$b", "ab", None),
+    (r"a\b-\bb", "a-b", ()),
+    (r"a\Bb", "ab", ()),
+    ("(a+)(b*)", "aab", ("aa", "b")),
+    ("(a+?)(a*)", "aaa", ("a", "aa")),
+    ("(a|ab)(c|bcd)(d*)", "abcd", ("a", "bcd", "")),
+    ("(?P<x>a)(?<y>b)", "ab", ("a", "b")),
+    ("(?:ab)*", "abab", ()),
+    ("(a)|b", "b", (None,)),
+    ("(?i)ABC", "aBc", ()),
+    ("(?i:a)B", "AB", ()),
+    ("(?i:a)B", "Ab", None),
+    ("(?i)[a-c]+", "AbC", ()),
+    ("(?U)(a+)(a*)", "aaa", ("a", "aa")),
+    ("a{2}", "aa", ()),
+    ("a{2,}", "aaaa", ()),
+    ("a{1,2}", "aaa", None),
+    ("a{x}", "a{x}", ()),
+    (r"\d+\.\w\s", "12.x ", ()),
+    (r"[^\d]", "x", ()),
+    (r"[\w-]+", "a-b", ()),
+    ("[]a]+", "]a", ()),
+    ("[[:alpha:]]+", "abc", ()),
+    ("[[:^digit:]]", "1", None),
+    (r"\x41\x{1F600}", "A😀", ()),
+    (r"\Qa.b*\E+", "a.b**", ()),
+    (r"\Q\C\E", r"\C", ()),
+    (r"\\C", r"\C", ()),
+    (r"(\pL+)-(.)", "é-😀", ("é", "😀")),
+    ("", "", ()),
+    ("a||b", "", ()),
+    ("café", "café", ()),
+]
+
+
+@pytest.mark.parametrize(("expression", "text", "groups"), MATCHES)
+def test_matching(expression, text, groups):
+    found = compile_regex(expression).match(text)
+    assert (None if found is None else found[1:]) == groups
+
+
+REFUSED_EXPRESSIONS = [
+    ("(", "a parenthesis is not closed in ("),
+    (")", "a parenthesis is closed that was not opened"),
+    ("*a", "there is nothing to repeat with *"),
+    ("a**", "a repetition is repeated with **"),
+    ("a{2,1}", "runs backward in {2,1}"),
+    ("a{1001}", "a repetition is too long"),
+    ("(a{500}){500}", "a repetition is too long"),
+    (".{1000}" * 8, "the expression is too large"),
+    (r"\pL" * 300, "the expression is too large"),
+    ("x" * 5_001, "the expression is too large"),
+    ("[a", "a bracket is not closed in [a"),
+    ("[b-a]", "b-a is not a valid character class or range"),
+    ("[[:word", "a bracket is not closed"),
+    ("[[:none:]]", "[:none:] is not a valid character class or range"),
+    (r"\pX", r"\pX is not a valid character class or range"),
+    (r"(a)\1", "\\1 is not a valid escape"),
+    (r"\C", "\\C is not supported"),
+    (r"\\\C", "\\C is not supported"),
+    (r"\x{110000}", "is not a valid escape"),
+    ("(?=a)", "neither lookaround"),
+    ("(?!a)", "neither lookaround"),
+    ("(?<=a)", "neither lookaround"),
+    ("(?<!a)", "neither lookaround"),
+    ("(?P=a)", "nor backreferences"),
+    ("(?P<x", "(?P<x is not a valid group name"),
+    ("(?x:a)", "(?x is not supported"),
+    ("a\\", "nothing follows"),
+    ("(" * 200 + ")" * 200, "more than 100 groups"),
+    ("(" * 101 + ")" * 101, "more than 100 groups"),
+]
+
+
+@pytest.mark.parametrize(("expression", "sentence"), REFUSED_EXPRESSIONS)
+def test_an_expression_is_refused(expression, sentence):
+    with pytest.raises(InvalidInput) as caught:
+        compile_regex(expression)
+    assert sentence in str(caught.value)
+
+
+def test_a_refused_expression_is_told_by_the_error_alone(capfd):
+    with pytest.raises(InvalidInput):
+        compile_regex("(")
+    assert capfd.readouterr() == ("", "")
+
+
+LARGE = [".{5}" * 1_000, "x" * 5_000, "(.{50})" * 100]
+
+
+@pytest.mark.parametrize("expression", LARGE, ids=["any", "plain", "groups"])
+def test_five_thousand_characters_are_not_too_many(expression):
+    assert compile_regex(expression).match("x" * 5_000) is not None
+
+
+@pytest.mark.parametrize(
+    "expression", ["(a*)*b", "(a|a)*b", "(a|aa)+b", "a*a*a*a*a*b", "(.*)(.*)(.*)b"]
+)
+def test_no_expression_takes_longer_than_its_text(expression):
+    assert compile_regex(expression).match("a" * 100_000) is None
+
+
+ATOMS = [
+    "a",
+    "b",
+    ".",
+    "[ab]",
+    "[^a]",
+    r"\w",
+    "(a)",
+    "(a|b)",
+    "(?:ab|a)",
+    "(b*)",
+    "(a+?)",
+    "a{1,2}",
+]
+PIECES = st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "|"]))
+
+
+@given(st.lists(PIECES, max_size=5), st.text("abx", max_size=6))
+def test_what_python_matches_too_it_matches_alike(pieces, text):
+    expression = "".join(atom + bar for atom, bar in pieces)
+    wanted = re.fullmatch(expression, text)
+    found = compile_regex(expression).match(text)
+    assert found == ((text, *wanted.groups()) if wanted else None)

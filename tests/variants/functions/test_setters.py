@@ -8,7 +8,7 @@ from variants.running import after, configured_by, rendered, run
 
 from fanout.errors import InvalidInput
 from fanout.selection.variant_spec import FunctionSpec
-from fanout.variants.functions.setter_patterns import derive_values, fill_pattern, setter_names
+from fanout.variants.functions.setters import derive_values, fill_pattern, setter_names
 from fanout.variants.size_accounting import SizeCounter
 
 HEAD = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: x\n"

@@ -9,12 +9,12 @@ from fanout.api.fanout_configuration import Functions
 from fanout.errors import InvalidInput
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.sandbox.function_runner import ProgramRunner
-from fanout.sandbox.worker_limits import WorkerLimits as ScriptLimits
+from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.telemetry.metrics import Counters
+from fanout.variants.function_registry import STARLARK
 from fanout.variants.function_requests import AllowedPrograms, KrmProgram
-from fanout.variants.functions.starlark import STARLARK
 from fanout.variants.package_preparation import prepare_package
 from fanout.variants.render_model import RenderLimits
 from fanout.variants.variant_digest import resolve_inputs

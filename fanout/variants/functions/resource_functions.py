@@ -1,10 +1,14 @@
-"""upsert-resource: add an object to the package, or replace the existing one.
+"""upsert-resource and remove-local-config-resources: add, replace and remove objects.
 
-The object is the function's configuration, or each item if that is a List. When an
-object is replaced, only differing values change, so that comments on the rest stay.
+upsert-resource adds an object to the package, or replaces the existing one. The object is the
+function's configuration, or each item if that is a List. When an object is replaced, only differing
+values change, so that comments on the rest stay.
 
 A configuration file in the package is itself an object of the package and therefore already there,
 unless it is marked local-config. The mark applies to that file and is not copied.
+
+remove-local-config-resources removes local-config objects. Kptfiles stay, since the variant would
+not be a package without one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +16,7 @@ from typing import Any
 
 from fanout.api.text_fields import normalize_inside
 from fanout.errors import InvalidInput
-from fanout.package.field_edits import canonical_text
+from fanout.package.field_edits import REMOVE, canonical_text, get_value
 from fanout.package.merge.merge_units import LOCAL_CONFIG, is_local_config
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
@@ -24,10 +28,12 @@ from fanout.variants.functions.function_interface import (
     default_file,
     is_named_object,
     mapping,
+    refuse_settings,
     with_annotations,
 )
 
 TARGET_PATH = "config.kubernetes.io/target-path"
+_LOCAL_CONFIG_PATH = ("metadata", "annotations", LOCAL_CONFIG)
 _FUNCTION_ANNOTATIONS = ("config.kubernetes.io/function", "config.k8s.io/function")
 
 
@@ -40,14 +46,27 @@ class _Objects(tuple[tuple[Any, str], ...]):
         """Hash the canonical text, since plain data is not hashable."""
         return hash(canonical_text(list(self)))
 
+    @classmethod
+    def parse(cls, config: Object) -> "_Objects":
+        if config.get("kind") != "List":
+            return cls([_parse_object(config, LOCAL_CONFIG, *_FUNCTION_ANNOTATIONS)])
+        items = config.get("items")
+        if not isinstance(items, list):
+            raise InvalidInput("items is not a list", remedy="write the objects as a list")
+        return cls(_parse_object(item, *_FUNCTION_ANNOTATIONS) for item in items)
 
-def _configure(config: Object) -> _Objects:
-    if config.get("kind") != "List":
-        return _Objects([_parse_object(config, LOCAL_CONFIG, *_FUNCTION_ANNOTATIONS)])
-    items = config.get("items")
-    if not isinstance(items, list):
-        raise InvalidInput("items is not a list", remedy="write the objects as a list")
-    return _Objects(_parse_object(item, *_FUNCTION_ANNOTATIONS) for item in items)
+    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+        for new_object, target_file in self:
+            if _is_same_object(new_object, target_file, item, facts.file):
+                yield (), new_object
+
+    def add_objects(self, items: Sequence[VisibleObject]) -> Iterator[tuple[str, Object]]:
+        for new_object, target_file in self:
+            # An object that exists is replaced by `changes`, which keeps its lines.
+            if not any(
+                _is_same_object(new_object, target_file, item.value, item.file) for item in items
+            ):
+                yield target_file or default_file(new_object), new_object
 
 
 def _parse_object(item: object, *removed_annotations: str) -> tuple[Any, str]:
@@ -72,27 +91,23 @@ def _is_same_object(new_object: Object, target_file: str, item: Object, file: st
     return same_identity and target_file in ("", file)
 
 
-def _changes(config: _Objects, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    for new_object, target_file in config:
-        if _is_same_object(new_object, target_file, item, facts.file):
-            yield (), new_object
-
-
-def _add_objects(config: _Objects, items: Sequence[VisibleObject]) -> Iterator[tuple[str, Object]]:
-    for new_object, target_file in config:
-        # An object that exists is replaced by `_changes`, which keeps its lines.
-        if not any(
-            _is_same_object(new_object, target_file, item.value, item.file) for item in items
-        ):
-            yield target_file or default_file(new_object), new_object
-
-
 UPSERT_RESOURCE = CatalogFunction(
     "upsert-resource",
     "2",
-    _configure,
-    _changes,
+    _Objects.parse,
+    _Objects.changes,
     reads_text=True,
     includes_local=True,
-    add_objects=_add_objects,
+    add_objects=_Objects.add_objects,
+)
+
+
+REMOVE_LOCAL_CONFIG_RESOURCES = CatalogFunction(
+    "remove-local-config-resources",
+    "1",
+    refuse_settings,
+    lambda _config, item, _facts: iter(
+        [((), REMOVE)] if str(get_value(item, _LOCAL_CONFIG_PATH)).lower() == "true" else ()
+    ),
+    includes_local=True,
 )
