@@ -18,9 +18,9 @@ import structlog
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.lazy_import import load_extra
 from fanout.cli.notification_delivery import build_notifier
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import Settings
 from fanout.cli.startup import Program
 from fanout.cli.terminal import is_colored

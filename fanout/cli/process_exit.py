@@ -1,4 +1,4 @@
-"""Exit of the process: the table of exit codes, and the end without freeing memory.
+"""Exit of the process: errors of a command line, exit codes, and the end without freeing memory.
 
 Scripts and pipelines rely on the codes. The numbers and their order are the design's
 (design §11). Where several apply, the first of these counts: an error of fanout or of
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NoReturn
 
-from fanout.errors import Conflict, InvalidInput, LimitExceeded, Stopped
+from fanout.errors import Conflict, ErrorLocation, InvalidInput, LimitExceeded, Stopped
 
 
 class ExitCode(IntEnum):
@@ -71,6 +71,22 @@ NO_EFFECT_REASONS = frozenset(
         "WrongRevision",
     }
 )
+
+
+def not_found(problem: str, remedy: str) -> InvalidInput:
+    """Build the error for a name that nothing, or not exactly one thing, has."""
+    return InvalidInput(problem, reason="NotFound", remedy=remedy)
+
+
+def nothing_to_do(problem: str, remedy: str) -> InvalidInput:
+    """Build the error for a command that has no effect in the present state."""
+    return InvalidInput(problem, reason="NothingToDo", remedy=remedy)
+
+
+def invalid_setting(problem: str, remedy: str, flag: str = "") -> InvalidInput:
+    """Build the error for a value of an option; `flag` is the option with its dashes."""
+    where = ErrorLocation(field=flag)
+    return InvalidInput(problem, reason="InvalidSetting", remedy=remedy, where=where)
 
 
 def exit_code_of(error: BaseException) -> ExitCode:

@@ -16,7 +16,7 @@ from fanout.cli.output.stage_graph import (
     draw_svg,
     draw_text,
 )
-from fanout.cli.output.table_layout import cell_width
+from fanout.cli.output.text_layout import cell_width
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "fixtures" / "graphs"

@@ -290,7 +290,7 @@ def with_settings(
             )
             takes_namespace = "namespace" in options and not flags.get("all_namespaces")
             if takes_namespace and settings.reads_cluster and not settings.namespace:
-                access = load_module("cli.cluster_access")
+                access = load_module("cli.declarations")
                 settings = replace(settings, namespace=access.find_default_namespace(settings))
             session.verbosity, session.color = settings.verbosity, settings.color
             set_quiet(quiet=settings.quiet)

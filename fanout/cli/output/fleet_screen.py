@@ -9,8 +9,14 @@ from fanout.api.explanation_view import FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.output.explanation_text import ExplanationLayout, format_next, format_subject
-from fanout.cli.output.table_layout import format_fitted, format_full
-from fanout.cli.output.text_layout import format_relative, wrap_command, wrap_rows, wrap_text
+from fanout.cli.output.text_layout import (
+    format_fitted,
+    format_full,
+    format_relative,
+    wrap_command,
+    wrap_rows,
+    wrap_text,
+)
 from fanout.cli.terminal import escape_control
 from fanout.present.explanation.fleet_status import FleetStatus
 from fanout.values import replace

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from xml.sax.saxutils import escape
 
 from fanout.api.durations import format_duration
-from fanout.cli.output.table_layout import format_fitted
+from fanout.cli.output.text_layout import format_fitted
 from fanout.cli.terminal import escape_control
 from fanout.gates.after_gate import format_requirement
 from fanout.reconcile.pass_results import PolicyResult

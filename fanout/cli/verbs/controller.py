@@ -4,7 +4,6 @@ import socket
 
 import click
 
-from fanout.cli.cluster_access import open_watched_cluster
 from fanout.cli.continuous_operation import (
     build_dependencies,
     configure_log,
@@ -14,6 +13,7 @@ from fanout.cli.continuous_operation import (
     operate,
     parse_operation,
 )
+from fanout.cli.declarations import open_watched_cluster
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings

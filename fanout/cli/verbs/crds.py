@@ -6,10 +6,9 @@ import click
 
 from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
 from fanout.api.crd_schemas import build_crds
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.json_yaml import format_yaml
-from fanout.cli.output.printer import build_list, print_value, write_stdout
+from fanout.cli.output.printer import build_list, format_yaml, print_value, write_stdout
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import OutputFormat, Settings
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"

@@ -8,7 +8,6 @@ import click
 
 from fanout.api.explanation_view import ExplainedConflict, ExplanationView
 from fanout.api.view_base import dump_view
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
@@ -26,7 +25,7 @@ from fanout.cli.output.explanation_text import ExplanationLayout, format_explana
 from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.text_layout import text_width
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, invalid_setting
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import is_colored

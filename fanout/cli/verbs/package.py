@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from fanout.api.reasons import Reason
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, detailed_option, with_settings
 from fanout.cli.input.package_directory import (
     find_changed_paths,
@@ -27,7 +26,7 @@ from fanout.cli.input.package_validation import (
 )
 from fanout.cli.output.merge_view import format_masked_three_way, print_patch, serialize_conflict
 from fanout.cli.output.printer import print_value, write_lines
-from fanout.cli.process_exit import ExitCode, detailed_exit_code
+from fanout.cli.process_exit import ExitCode, detailed_exit_code, invalid_setting
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.control_characters import escape_unprintable
 from fanout.declared.declared_objects import Finding, serialize_finding

@@ -5,10 +5,9 @@ import click
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.record_objects import is_expired
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
-from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.process_exit import ExitCode, exit_code_after, invalid_setting, not_found
 from fanout.cli.recording.decision_effect import DecisionSubject
 from fanout.cli.recording.record_session import (
     RecordRequest,

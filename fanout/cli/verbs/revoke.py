@@ -4,9 +4,8 @@ import click
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.record_objects import ApprovalSpec
-from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, not_found
 from fanout.cli.recording.approval_eligibility import find_author
 from fanout.cli.recording.record_session import (
     RecordRequest,

@@ -12,7 +12,6 @@ from fanout.api.kind_registry import KINDS
 from fanout.api.output_views import TestResult
 from fanout.api.scenario import Scenario
 from fanout.api.view_base import ViewMeta, dump_views
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.scenario_results import (
@@ -21,7 +20,7 @@ from fanout.cli.output.scenario_results import (
     format_results,
     print_simulations,
 )
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, invalid_setting, not_found
 from fanout.cli.settings import REPORT_FORMATS, STANDARD_INPUT, OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import escape_control, print_message

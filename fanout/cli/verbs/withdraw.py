@@ -3,9 +3,8 @@
 import click
 
 from fanout.api.gate_vocabulary import Action
-from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.process_exit import ExitCode, exit_code_after, not_found
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
