@@ -1,7 +1,8 @@
-"""Views that `fanout get` prints: stages, targets, drafts, variants, repositories."""
+"""Views that `fanout get` prints: stages, targets, drafts, conflicts, variants, repositories."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import API_VERSION
@@ -15,6 +16,9 @@ from fanout.api.object_statuses import (
     PackageLocation,
 )
 from fanout.api.output_views import (
+    ConflictView,
+    ConflictViewSpec,
+    ConflictViewStatus,
     DraftView,
     DraftViewSpec,
     DraftViewStatus,
@@ -26,6 +30,16 @@ from fanout.api.output_views import (
 from fanout.api.results import Hold, VariantResult, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.package.merge.merge_conflicts import MergeSide
+from fanout.plan.drafts.next_draft import find_release_draft
+from fanout.plan.edits.merge_disputes import (
+    ConflictOutcome,
+    read_draft_outcomes,
+    read_published_outcomes,
+)
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.conditions import (
     RepositoryReport,
     build_policy_conditions,
@@ -36,22 +50,20 @@ from fanout.present.conditions import (
     find_failed_variants,
     summarize_repositories,
 )
-from fanout.present.conflict_views import draft_time, find_undecided_keys
 from fanout.present.policy_entry import (
+    Plain,
     PolicyEntry,
     VariantEntry,
-    list_requests,
-    walk_policy,
-    walk_variants,
-)
-from fanout.present.view_meta import (
-    Plain,
     build_meta,
+    draft_time,
     fanout_labels,
+    list_requests,
     policy_labels,
     policy_name,
     variant_labels,
     variant_names,
+    walk_policy,
+    walk_variants,
 )
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
@@ -317,3 +329,74 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
         status = ListedRepositoryStatus(counts[key], tuple(conditions) if reports else None)
         bodies.append({**body, "status": dump_view(status)})
     return bodies
+
+
+_LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
+    MergeSide.UPSTREAM: "Upstream",
+    MergeSide.LOCAL: "Local",
+}
+
+
+def list_conflicts(pass_plan: PassPlan) -> list[ConflictView]:
+    """Return a ConflictView for every merge conflict of open drafts and of what is published.
+
+    Of a conflict that both have at the same revision, the draft's is listed: it comes later.
+    """
+    views: list[ConflictView] = []
+    for entry in walk_variants(pass_plan):
+        observed = entry.variant.observed
+        draft, published = find_release_draft(entry.variant), observed.published
+        drafted: set[tuple[str, str]] = set()
+        if draft is not None:
+            for outcome in read_draft_outcomes(draft, observed.choices, entry.undecided):
+                drafted.add((draft.trailers.revision, outcome.key))
+                views.append(_build_view(entry, outcome, draft))
+        if published is not None:
+            views += [
+                _build_view(entry, outcome, published)
+                for outcome in read_published_outcomes(published.rejected)
+                if (published.revision, outcome.key) not in drafted
+            ]
+    return views
+
+
+def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, ...]:
+    """Return the keys of the conflicts that hold the variant's draft; `undecided`: their number."""
+    draft = find_release_draft(variant) if undecided else None
+    if draft is None:
+        return ()
+    outcomes = read_draft_outcomes(draft, variant.observed.choices, undecided)
+    return tuple(it.key for it in outcomes if not it.is_decided)
+
+
+def _build_view(
+    entry: VariantEntry, outcome: ConflictOutcome, source: OpenDraft | PublishedLine
+) -> ConflictView:
+    spec = entry.variant.spec
+    if isinstance(source, OpenDraft):
+        revision, since = source.trailers.revision, draft_time(source)
+    else:
+        # A publication that is not on record yet has the time of this pass.
+        revision, since = source.revision, entry.published_since
+    name = f"{spec.name}/{revision}/{outcome.key}"
+    return ConflictView(
+        metadata=ViewMeta(name, spec.namespace, variant_labels(entry)),
+        spec=ConflictViewSpec(
+            **variant_names(entry),
+            key=outcome.key,
+            file=outcome.file,
+            object=outcome.object,
+            field=outcome.field_path,
+        ),
+        status=ConflictViewStatus(
+            place="Draft" if isinstance(source, OpenDraft) else "Published",
+            revision=revision,
+            in_force="Edited" if outcome.is_edited else _LABELS[outcome.winner],
+            decided=outcome.is_decided,
+            base=outcome.values.get("base"),
+            upstream=outcome.values.get("upstream"),
+            local=outcome.values.get("local"),
+            since=since,
+            message=outcome.line,
+        ),
+    )

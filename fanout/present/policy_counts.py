@@ -7,8 +7,7 @@ from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import is_asked
 from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.reconcile.pass_results import STOPPED, PolicyResult
-
-Labels = tuple[str, ...]
+from fanout.telemetry.metrics import Labels
 
 
 class PolicyCounts(NamedTuple):

@@ -33,10 +33,17 @@ from fanout.present.conditions import (
     build_variant_conditions,
     has_unusable_repository,
 )
-from fanout.present.conflict_views import draft_time
 from fanout.present.object_views import build_stages
-from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
-from fanout.present.view_meta import Plain, format_time, variant_labels, without_none
+from fanout.present.policy_entry import (
+    OrphanEntry,
+    Plain,
+    PolicyEntry,
+    VariantEntry,
+    draft_time,
+    format_time,
+    variant_labels,
+    without_none,
+)
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.values import replace

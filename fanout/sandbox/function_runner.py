@@ -34,8 +34,7 @@ from fanout.sandbox.worker_limits import ExceededLimit, WorkerLimits
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
 from fanout.sandbox.worker_protocol import FREE_STEPS
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.telemetry.event_counters import EventCounters, EventName
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.metrics import Counters, EventCounters, EventName
 from fanout.values import Value, replace
 from fanout.variants.function_requests import (
     AllowedPrograms,

@@ -1,4 +1,4 @@
-"""HTTP server of `fanout run` in a thread of its own, and the route of hooks.
+"""HTTP server of `fanout run` in a thread of its own, and the routes of hooks and monitoring.
 
 Anybody may connect, so each connection has a deadline for all that it does, and there are only so
 many of them. Each carries one request.
@@ -9,7 +9,7 @@ import re
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from ipaddress import IPv6Network, ip_address
@@ -17,12 +17,14 @@ from threading import Thread
 from typing import cast
 
 import structlog
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fanout.controller.loop_health import LoopHealth
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.serve.hook_receiver import MAX_BODY, Hook, HookOutcome, HookReceiver
 from fanout.telemetry.error_isolation import run_isolated
@@ -153,6 +155,43 @@ async def _read_body(request: Request) -> bytes | None:
         else:
             body.clear()
     return bytes(body) if length <= MAX_BODY else None
+
+
+def route_monitoring(
+    format_metrics: Callable[[str], tuple[bytes, str]], health: Callable[[], LoopHealth]
+) -> list[Route]:
+    """Return the routes `GET /metrics`, `GET /healthz` and `GET /readyz`.
+
+    `format_metrics` returns the page of metrics and its type for the value of the header Accept.
+    """
+
+    async def report_metrics(request: Request) -> Response:
+        # In a thread: a large page would hold up the hooks of the same server.
+        page = await run_in_threadpool(format_metrics, request.headers.get("accept", ""))
+        return Response(page[0], headers={"content-type": page[1]})
+
+    async def report_health(_: Request) -> Response:
+        state = health()
+        if not state.is_stalled:
+            return PlainTextResponse("ok\n")
+        minutes = int(state.seconds_without_pass // 60)
+        return PlainTextResponse(
+            f"{state.waiting} triggers wait, and no pass has ended for {minutes} minutes\n", 503
+        )
+
+    async def report_readiness(_: Request) -> Response:
+        state = health()
+        if state.is_ready:
+            return PlainTextResponse("ok\n")
+        # Not the text of the error: whoever asks need not be allowed to read it.
+        problem = "the last pass failed; see the log" if state.failure else "no pass has ended yet"
+        return PlainTextResponse(f"{problem}\n", 503)
+
+    return [
+        Route("/metrics", report_metrics),
+        Route("/healthz", report_health),
+        Route("/readyz", report_readiness),
+    ]
 
 
 def _run(server: Server, listening: socket.socket, address: str) -> None:

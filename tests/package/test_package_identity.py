@@ -3,7 +3,7 @@
 from package.merge.test_merge_packages import kptfile, merge, package, thing
 from variants.running import rendered
 
-from fanout.cli.input.package_validation import PackageFunctions, validate_package
+from fanout.cli.verbs.package import PackageFunctions, validate_package
 from fanout.package.merge.clone_matching import find_identities
 from fanout.package.secret_redaction import mask_secrets
 from fanout.plan.edits.draft_damage import find_new_faults

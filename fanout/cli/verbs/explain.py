@@ -34,7 +34,7 @@ from fanout.errors import InvalidInput, Stopped
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.explanation.explanation_notes import describe_conflicts, has_conflicts
 from fanout.present.explanation.policy_explanation import PolicyExplainer, open_explainers
-from fanout.present.view_meta import select_policies
+from fanout.present.policy_entry import select_policies
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.selection.label_selector import parse_selector

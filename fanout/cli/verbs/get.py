@@ -41,7 +41,7 @@ from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
-from fanout.present import conflict_views, object_views
+from fanout.present import object_views
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
 from fanout.selection.label_selector import FlagSelector, matches, parse_selector
@@ -175,7 +175,7 @@ _WATCH_SECONDS = 2.0  # seconds between two observations of --watch
 _VIEW_BUILDERS: Mapping[str, Callable[[PassPlan], Sequence[ViewModel]]] = {
     "stages": object_views.list_stages,
     "drafts": object_views.list_drafts,
-    "conflicts": conflict_views.list_conflicts,
+    "conflicts": object_views.list_conflicts,
 }
 
 
