@@ -9,7 +9,6 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NoReturn
 
@@ -134,23 +133,19 @@ def exit_with(work: Callable[[], int]) -> NoReturn:
     Threads are joined and `atexit` handlers run as usual. If the work raises, or its output cannot
     be flushed, the interpreter exits in its normal way.
     """
-    process_exit = _ProcessExit()
-    # Registered before the work: atexit runs handlers in reverse order, so this one runs last.
-    atexit.register(process_exit.exit_now)
-    process_exit.status = work()
-    sys.exit(process_exit.status)
-
-
-@dataclass(slots=True)
-class _ProcessExit:
     status: int | None = None
 
-    def exit_now(self) -> None:
-        if self.status is None:
+    def exit_now() -> None:
+        if status is None:
             return
         try:
             sys.stdout.flush()
             sys.stderr.flush()
         except (OSError, ValueError):
             return  # the interpreter flushes again and reports the error
-        os._exit(self.status)
+        os._exit(status)
+
+    # Registered before the work: atexit runs handlers in reverse order, so this one runs last.
+    atexit.register(exit_now)
+    status = work()
+    sys.exit(status)

@@ -46,7 +46,10 @@ class ScheduledPass(Value):
 
 
 class LoopObserver(Protocol):
-    """Observer of the loop, called on the loop's thread. What it raises ends nothing."""
+    """Observer of the loop, called on the loop's thread. What it raises ends nothing.
+
+    An observer that is none of the beginning inherits that it does nothing then.
+    """
 
     def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
         """Take note of a round that begins.

@@ -177,7 +177,61 @@ def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
-    return list(map(_build_variant, walk_variants(pass_plan)))
+    bodies: list[Plain] = []
+    for entry in walk_variants(pass_plan):
+        variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
+        observed, draft, published = variant.observed, variant.observed.draft, None
+        locations = [it.location for it in observed.abandoned if not it.is_vacant]
+        if (line := observed.published) is not None:
+            home = observed.package_location if observed.is_moving else None
+            published = ListedPublication(
+                revision=line.revision,
+                digest=line.digest,
+                tree=line.tree,
+                at=entry.published_since,
+                commit=line.merge,
+                tag=line.tag,
+                out_of_band=line.out_of_band,
+                repository=home.repository if home is not None else None,
+                package=home.path if home is not None else None,
+            )
+        status = ListedVariantStatus(
+            target=spec.target,
+            target_name=entry.target_name,
+            state=decision.state,
+            candidate=decision.candidate,
+            conditions=build_variant_conditions(entry),
+            conflicts=find_undecided_keys(variant, entry.undecided),
+            checks=decision.checks,
+            published=published,
+            left=tuple(PackageLocation(it.repository, it.path) for it in locations) or None,
+            draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
+            if draft is not None
+            else None,
+            request=entry.request,
+        )
+        body: Plain = {
+            "apiVersion": API_VERSION,
+            "kind": "PackageVariant",
+            "metadata": {
+                "name": spec.name,
+                "namespace": spec.namespace,
+                "labels": variant_labels(entry),
+                "annotations": dict(spec.annotations),
+            },
+            "spec": {
+                "upstream": {
+                    "repository": spec.upstream_repository,
+                    "package": spec.upstream_package,
+                },
+                "downstream": {"repository": spec.repository, "package": spec.path},
+            },
+            "status": dump_view(status),
+        }
+        if entry.policy.resolved_policy.upstream_policy is not None:
+            body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
+        bodies.append(body)
+    return bodies
 
 
 def list_policies(pass_plan: PassPlan) -> list[Plain]:
@@ -206,58 +260,6 @@ def list_policies(pass_plan: PassPlan) -> list[Plain]:
         body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
         bodies.append({**body, "status": dump_view(status)})
     return bodies
-
-
-def _build_variant(entry: VariantEntry) -> Plain:
-    variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    observed, draft, published = variant.observed, variant.observed.draft, None
-    locations = [it.location for it in observed.abandoned if not it.is_vacant]
-    if (line := observed.published) is not None:
-        home = observed.package_location if observed.is_moving else None
-        published = ListedPublication(
-            revision=line.revision,
-            digest=line.digest,
-            tree=line.tree,
-            at=entry.published_since,
-            commit=line.merge,
-            tag=line.tag,
-            out_of_band=line.out_of_band,
-            repository=home.repository if home is not None else None,
-            package=home.path if home is not None else None,
-        )
-    status = ListedVariantStatus(
-        target=spec.target,
-        target_name=entry.target_name,
-        state=decision.state,
-        candidate=decision.candidate,
-        conditions=build_variant_conditions(entry),
-        conflicts=find_undecided_keys(variant, entry.undecided),
-        checks=decision.checks,
-        published=published,
-        left=tuple(PackageLocation(it.repository, it.path) for it in locations) or None,
-        draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
-        if draft is not None
-        else None,
-        request=entry.request,
-    )
-    body: Plain = {
-        "apiVersion": API_VERSION,
-        "kind": "PackageVariant",
-        "metadata": {
-            "name": spec.name,
-            "namespace": spec.namespace,
-            "labels": variant_labels(entry),
-            "annotations": dict(spec.annotations),
-        },
-        "spec": {
-            "upstream": {"repository": spec.upstream_repository, "package": spec.upstream_package},
-            "downstream": {"repository": spec.repository, "package": spec.path},
-        },
-        "status": dump_view(status),
-    }
-    if entry.policy.resolved_policy.upstream_policy is not None:
-        body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
-    return body
 
 
 def _build_target_without_variant(

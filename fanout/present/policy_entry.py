@@ -135,10 +135,6 @@ class PolicyEntry(Value):
             names[name] = name if by_hand else entry.target_name
         return names
 
-    def find_stage(self, name: str) -> StageEntry:
-        """Return the stage of this name. Raises StopIteration if the policy does not have it."""
-        return next(it for it in self.stages if it.name == name)
-
 
 def walk_policy(policy_result: PolicyResult) -> PolicyEntry:
     """Return the entries of a policy; it has no stages and no variants if it was not evaluated."""

@@ -114,8 +114,15 @@ def serve_http(address: str, option: str, routes: Sequence[Route]) -> Iterator[s
         )
     )
     actual_address = format_address(listening)
-    arguments = (server, listening, actual_address)
-    thread = Thread(target=_run, args=arguments, name=f"http {option}", daemon=True)
+
+    def run_server() -> None:
+        result = run_isolated(partial(server.run, sockets=[listening]))
+        # Hooks are a saving of time: without them the loop still looks at each interval.
+        if isinstance(result, FanoutError):
+            problem = str(result)
+            _log.error("Nothing is served any more", address=actual_address, problem=problem)
+
+    thread = Thread(target=run_server, name=f"http {option}", daemon=True)
     thread.start()
     try:
         yield actual_address
@@ -128,33 +135,26 @@ def route_hooks(receiver: HookReceiver) -> list[Route]:
     """Return the route for webhooks: `POST /hooks/<host>`."""
 
     async def receive_hook(request: Request) -> Response:
+        # Whatever Content-Length says. A long body is read on and discarded: a client whose
+        # connection ends while it still sends may never see the answer.
+        body, length = bytearray(), 0
         try:
-            body = await _read_body(request)
+            async for part in request.stream():
+                length += len(part)
+                if length <= MAX_BODY:
+                    body += part
+                elif length > MAX_DISCARDED:
+                    break
+                else:
+                    body.clear()
         except ClientDisconnect:
             receiver.count(HookOutcome.CUT)
             return Response(status_code=HookOutcome.CUT.status)
-        hook = Hook(request.path_params["host"], request.headers.items(), body)
+        read = bytes(body) if length <= MAX_BODY else None
+        hook = Hook(request.path_params["host"], request.headers.items(), read)
         return Response(status_code=receiver.receive(hook).status)
 
     return [Route("/hooks/{host}", receive_hook, methods=["POST"])]
-
-
-async def _read_body(request: Request) -> bytes | None:
-    """Return the body, or None if it is too long, whatever Content-Length says.
-
-    A long body is read on and discarded: a client whose connection ends while it still sends may
-    never see the answer. Raises ClientDisconnect if it does not come to its end.
-    """
-    body, length = bytearray(), 0
-    async for part in request.stream():
-        length += len(part)
-        if length <= MAX_BODY:
-            body += part
-        elif length > MAX_DISCARDED:
-            break
-        else:
-            body.clear()
-    return bytes(body) if length <= MAX_BODY else None
 
 
 def route_monitoring(
@@ -192,13 +192,6 @@ def route_monitoring(
         Route("/healthz", report_health),
         Route("/readyz", report_readiness),
     ]
-
-
-def _run(server: Server, listening: socket.socket, address: str) -> None:
-    result = run_isolated(partial(server.run, sockets=[listening]))
-    # Hooks are a saving of time: without them the loop still looks at each interval.
-    if isinstance(result, FanoutError):
-        _log.error("Nothing is served any more", address=address, problem=str(result))
 
 
 _LISTEN_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")

@@ -17,43 +17,10 @@ from datetime import datetime, timedelta
 from fanout.api.durations import format_instant
 from fanout.cli.lazy_import import load_module
 from fanout.cli.terminal import complete_text, escape_control
-from fanout.values import Value
 
 GAP = 3  # spaces between two columns
 CUT_MARK = "…"
 _CELL_LIMIT = 1000  # characters of a cell in a pipe; longer ones would pad every other line
-
-
-class ColumnSize(Value):
-    """Widths that a column may have, and its importance (0 is left out last)."""
-
-    natural: int
-    minimum: int
-    priority: int
-
-
-def fit_columns(sizes: Sequence[ColumnSize], width: int) -> list[int]:
-    """Return the width of each column in a table of `width` characters; 0: left out.
-
-    The last remaining column may be cut below its minimum.
-    """
-    visible = sorted(range(len(sizes)), key=lambda index: (sizes[index].priority, index))
-    available = width
-    while len(visible) > 1 and _total([sizes[it].minimum for it in visible]) > available:
-        # The mark that stands for missing columns is a column itself.
-        available = width - GAP - len(CUT_MARK)
-        visible.pop()
-    widths = [0] * len(sizes)
-    for index in visible:
-        widths[index] = sizes[index].minimum
-    slack = available - _total([sizes[it].minimum for it in visible])
-    for index in visible:
-        growth = max(min(sizes[index].natural - widths[index], slack), 0)
-        widths[index] += growth
-        slack -= growth
-    if slack < 0:
-        widths[visible[0]] = max(widths[visible[0]] + slack, 1)
-    return widths
 
 
 def _total(widths: Sequence[int]) -> int:
@@ -77,16 +44,27 @@ def format_fitted(
         return ""
     naturals = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
     head_widths = map(cell_width, heads) if heads else [0] * len(naturals)
-    columns = zip(naturals, head_widths, cut_widths, priorities, strict=True)
-    sizes = [
-        ColumnSize(natural, min(natural, max(cut_width or natural, head_width)), priority)
-        for natural, head_width, cut_width, priority in columns
-    ]
-    widths = fit_columns(sizes, width)
+    columns = zip(naturals, head_widths, cut_widths, strict=True)
+    minima = [min(it, max(cut_width or it, head_width)) for it, head_width, cut_width in columns]
+    visible = sorted(range(len(naturals)), key=lambda index: (priorities[index], index))
+    available = width
+    while len(visible) > 1 and _total([minima[it] for it in visible]) > available:
+        # The mark that stands for missing columns is a column itself.
+        available = width - GAP - len(CUT_MARK)
+        visible.pop()
+    widths = [minima[index] if index in visible else 0 for index in range(len(naturals))]
+    slack = available - _total([minima[it] for it in visible])
+    for index in visible:
+        growth = max(min(naturals[index] - widths[index], slack), 0)
+        widths[index] += growth
+        slack -= growth
+    # The last remaining column may be cut below its minimum.
+    if slack < 0:
+        widths[visible[0]] = max(widths[visible[0]] + slack, 1)
     texts = []
     for line in lines:
-        visible = [(cell, size) for cell, size in zip(line, widths, strict=True) if size]
-        cells = [(cut_text(cell, size), size) for cell, size in visible]
+        shown = ((cell, size) for cell, size in zip(line, widths, strict=True) if size)
+        cells = [(cut_text(cell, size), size) for cell, size in shown]
         padded = [f"{cell}{' ' * (size - cell_width(cell))}" for cell, size in cells]
         texts.append((" " * GAP).join(padded))
     if heads and 0 in widths:

@@ -37,12 +37,7 @@ _REPORT_AFTERWARDS = "report after publication"
 
 
 def resolve_commit(
-    commit_id: str,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    git: GitStore,
-    *,
-    drafted: bool = False,
+    commit_id: str, stage: str, variants: Sequence[RenderedVariant], git: GitStore, *, drafted: bool
 ) -> str:
     """Return the full id of the commit with this id or prefix.
 

@@ -20,7 +20,13 @@ import structlog
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
 from fanout.cli.declarations import open_watched_cluster
-from fanout.cli.input.options import PASS_OPTIONS, READ_OPTIONS, VerbCommand, with_settings
+from fanout.cli.input.options import (
+    PASS_OPTIONS,
+    READ_OPTIONS,
+    Function,
+    VerbCommand,
+    with_settings,
+)
 from fanout.cli.lazy_import import load_extra
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode, invalid_setting
@@ -52,25 +58,29 @@ _MONITORING_MODULES = ("http_server", "run_metrics")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = structlog.get_logger()
 
-interval_option = click.option(
-    "--interval",
-    default="1m",
-    show_default=True,
-    metavar="DURATION",
-    help="Time between two checks of all repositories for changes.",
-)
-hooks_option = click.option(
-    "--hooks",
-    metavar="ADDRESS",
-    help="Receive webhooks of forges on HOST:PORT; requires the installation of"
-    " `fanout-gitops[serve]`.",
-)
-listen_option = click.option(
-    "--listen",
-    metavar="ADDRESS",
-    help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation "
-    "of `fanout-gitops[serve]`. --listen and --hooks can have the same address.",
-)
+
+def operation_options(function: Function) -> Function:
+    """Add the options of continuous operation to a command."""
+    interval = click.option(
+        "--interval",
+        default="1m",
+        show_default=True,
+        metavar="DURATION",
+        help="Time between two checks of all repositories for changes.",
+    )
+    hooks = click.option(
+        "--hooks",
+        metavar="ADDRESS",
+        help="Receive webhooks of forges on HOST:PORT; requires the installation of"
+        " `fanout-gitops[serve]`.",
+    )
+    listen = click.option(
+        "--listen",
+        metavar="ADDRESS",
+        help="Serve /metrics, /healthz and /readyz on HOST:PORT; requires the installation "
+        "of `fanout-gitops[serve]`. --listen and --hooks can have the same address.",
+    )
+    return interval(hooks(listen(function)))
 
 
 class Operation(Value):
@@ -107,20 +117,6 @@ def parse_operation(
     return Operation(parsed_interval, hooks, listen)
 
 
-def configure_log(program: Program) -> None:
-    """Write the log of a program that makes many passes to standard error."""
-    settings = program.settings
-    level = logging.DEBUG if settings.verbosity else logging.INFO
-    configure_logging(
-        program.redactor,
-        level=logging.WARNING if settings.quiet else level,  # the level of failed passes
-        use_color=is_colored(settings.color, sys.stderr),
-        commands=settings.commands,
-    )
-    # an error can occur in every pass
-    logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
-
-
 def operate(
     program: Program,
     operation: Operation,
@@ -132,13 +128,24 @@ def operate(
 ) -> None:
     """Run passes until a signal.
 
-    `observers` of the dependencies get more here. `on_loop` gets the loop before it runs.
+    Its log is written to standard error. `observers` of the dependencies get more here. `on_loop`
+    gets the loop before it runs.
     """
+    settings = program.settings
+    level = logging.DEBUG if settings.verbosity else logging.INFO
+    configure_logging(
+        program.redactor,
+        level=logging.WARNING if settings.quiet else level,  # the level of failed passes
+        use_color=is_colored(settings.color, sys.stderr),
+        commands=settings.commands,
+    )
+    # An error can occur in every pass.
+    logging.getLogger(LOGGER_NAME).addFilter(TracebackFilter())
     # The metrics observe the loop and read its health, so they are added after it is made.
     loop = RunLoop(
         dependencies,
         operation.interval,
-        program.settings.namespace,
+        settings.namespace,
         program.configuration.drafts_per_round,
         settling,
     )
@@ -151,11 +158,14 @@ def operate(
         loop.stop()
         git.hurry()
 
-    with (
-        _handle_signals(stop),
-        _notify(program, observers) as notifier,
-        _serve(program, loop, observers, notifier, operation),
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(_handle_signals(stop))
+        notifier = build_notifier(program)
+        if notifier is not None:
+            thread = NotificationThread(notifier, settings.now)
+            observers.append(thread)
+            stack.enter_context(thread.run())
+        stack.enter_context(_serve(program, loop, observers, notifier, operation))
         install, seconds = program.world.setup.install, operation.interval.total_seconds()
         _log.info("Started", install=install, interval=f"{seconds:g}s")
         loop.run()
@@ -174,19 +184,6 @@ def build_dependencies(
         program.settings.now,
         observers,
     )
-
-
-@contextmanager
-def _notify(program: Program, observers: list[LoopObserver]) -> Iterator[Notifier | None]:
-    """Deliver notifications while open, if any are configured. Adds an observer of the loop."""
-    notifier = build_notifier(program)
-    if notifier is None:
-        yield None
-        return
-    thread = NotificationThread(notifier, program.settings.now)
-    observers.append(thread)
-    with thread.run():
-        yield notifier
 
 
 @contextmanager
@@ -273,11 +270,9 @@ def _handle_signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 @click.command(cls=VerbCommand)
-@interval_option
-@hooks_option
-@listen_option
+@operation_options
 @with_settings([name for name in PASS_OPTIONS if name != "new_records"])
-def run(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
+def run(settings: Settings, **options: Any) -> ExitCode:
     """Run continuously and sweep on schedule.
 
     Drafts are always kept up to date. If a PromotionPolicy sets a schedule for a policy, the drafts
@@ -286,10 +281,9 @@ def run(settings: Settings, interval: str, hooks: str | None, listen: str | None
     done at the start. SIGTERM and SIGINT stop the process after the current pass. A second signal
     stops the process at once.
     """
-    operation = parse_operation(settings, interval, hooks, listen)
+    operation = parse_operation(settings, **options)
     with open_program(settings, long_running=True) as program:
         warn_about_records(program, program.read_declared())
-        configure_log(program)
         observers: list[LoopObserver] = []
         operate(program, operation, build_dependencies(program, observers), observers)
     return ExitCode.OK
@@ -302,13 +296,9 @@ _SETTLING = SettlingTime(quiet=0.1, longest=3.0)
 
 
 @click.command(cls=VerbCommand)
-@interval_option
-@hooks_option
-@listen_option
+@operation_options
 @with_settings([name for name in READ_OPTIONS if name not in _UNUSED_OPTIONS])
-def controller(
-    settings: Settings, interval: str, hooks: str | None, listen: str | None
-) -> ExitCode:
+def controller(settings: Settings, **options: Any) -> ExitCode:
     """Run continuously on the objects of a Kubernetes cluster.
 
     Objects are read from the API server and watched: those of fanout, and those of kinds that
@@ -317,13 +307,13 @@ def controller(
     are read again. The records repository has no default here: name it with --records, or in the
     FanoutConfiguration. SIGTERM and SIGINT stop the process after the current pass.
     """
-    operation = parse_operation(settings, interval, hooks, listen)
+    operation = parse_operation(settings, **options)
     settings = replace(settings, is_controller=True, namespace="")
     # Messages advise commands of the machine on which it runs. In a pod without a kubeconfig the
     # options are of no use to a reader, who is elsewhere.
     given = () if settings.is_in_pod else settings.commands.options
-    options = (it for it in given if it[0] != "namespace")
-    commands = MessageCommands((("all_namespaces", ""), *options), in_cluster=True)
+    kept = (it for it in given if it[0] != "namespace")
+    commands = MessageCommands((("all_namespaces", ""), *kept), in_cluster=True)
     settings = replace(settings, commands=commands)
     set_commands(commands)
     # Before anything is connected to: what is configured may be wrong.
@@ -344,7 +334,6 @@ def controller(
             observers: list[LoopObserver] = []
             writer = cluster.open_status_writer(socket.gethostname())
             with cluster_operation.run_observers(writer, observers):
-                configure_log(program)
                 operate(
                     program,
                     operation,

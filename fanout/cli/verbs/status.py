@@ -16,7 +16,7 @@ from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
-from fanout.cli.output.explanation_text import ExplanationLayout, format_next, format_subject
+from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.output.text_layout import (
@@ -80,7 +80,7 @@ def format_fleet_status(
     limit = None if lines_left is None else lines_left - len(urgent)
     yield from _format_stages(fleet_status, layout, limit, with_namespace=with_namespace)
     if fleet_status.next is not None:
-        yield from format_next(fleet_status.next, layout)
+        yield from layout.format_next(fleet_status.next)
 
 
 def _format_urgent(
@@ -100,7 +100,7 @@ def _format_urgent(
             number = pluralize(len(keys), "undecided merge conflict")
             shown = list_first(keys, _MAX_KEYS)
             blocker = replace(blocker, message=f"{number} (keys: {shown})")  # noqa: PLW2901
-        subject = format_subject(blocker, explanation, layout, limit=0)
+        subject = layout.format_subject(blocker, explanation, limit=0)
         row = (place, blocker.reason, f"{subject}{blocker.message}")
         lines = list(wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES))
         # One command to run; of a conflict that which decides it.
