@@ -26,7 +26,7 @@ from benchmarks.work_directory import work_directory
 from fanout.cli.main import GC_THRESHOLD
 from fanout.cli.settings import resolve_settings
 from fanout.cli.startup import Program, open_program
-from fanout.cli.verbs.run_controller import build_dependencies
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller.loop_health import ScheduledPass
 from fanout.controller.run_loop import RunLoop
 from fanout.declared.declared_objects import DeclaredObjects

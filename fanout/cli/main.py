@@ -87,9 +87,8 @@ _SECTIONS = {
 }
 # Modules of two verbs, of which each has its command there.
 _PAIRS = (
-    "plan_sweep",
+    "diff_render",
     "revoke_withdraw",
-    "run_controller",
     "schema_crds",
     "skip_retry",
     "suspend_resume",

@@ -7,11 +7,11 @@ import time
 from functools import partial
 
 from fanout.cli.main import run
-from fanout.cli.verbs import run_controller
+from fanout.cli.verbs import run as continuous
 from fanout.controller import run_loop
 
 FASTER = 10
-run_controller.LoopDependencies = partial(
+continuous.LoopDependencies = partial(
     run_loop.LoopDependencies, monotonic_clock=lambda: FASTER * time.monotonic()
 )
 run_loop.FILE_CHECK_INTERVAL /= FASTER

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import fanout.cli.verbs.plan_sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
+import fanout.cli.verbs.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
 from fanout.cli.main import run_arguments
 from fanout.forge.forge_http import ForgeHttp
 from fanout.git.git_command import GitProgram

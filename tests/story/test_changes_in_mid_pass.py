@@ -10,7 +10,7 @@ import pytest
 from fleet import Fleet
 
 from fanout.cli.startup import Program
-from fanout.cli.verbs.run_controller import build_dependencies
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.run_loop import RunLoop
 from fanout.controller.work_queue import Trigger, TriggerKey

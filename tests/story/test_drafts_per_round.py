@@ -12,7 +12,7 @@ from companies import company
 from fleet import POLICY, Fleet
 
 from fanout.cli.startup import open_program
-from fanout.cli.verbs.run_controller import build_dependencies
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller import run_loop
 from fanout.controller.run_loop import RunLoop
 from fanout.plan.drafts.drafts_per_round import DraftLimit

@@ -19,7 +19,7 @@ from companies import company
 from fleet import PLAIN, PROMOTION, Fleet
 
 from fanout.cli.startup import open_program
-from fanout.cli.verbs.run_controller import build_dependencies
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller import run_loop as module
 from fanout.controller.run_loop import RunLoop
 

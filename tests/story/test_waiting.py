@@ -14,7 +14,7 @@ from interrupting import start_interruptible
 from pseudo_terminal import run_on_terminal
 from verb_statuses import PROD, WHY, automatic, build_waiting_release, published, signed, window
 
-from fanout.cli.verbs import plan_sweep
+from fanout.cli.verbs import sweep
 from fanout.reconcile.pass_scope import PassMode
 
 STAGES = POLICY[POLICY.index("  stages:") :]
@@ -44,7 +44,7 @@ def test_a_sweep_waits_until_all_is_ready(simple: Fleet):
 
 def break_after(monkeypatch: pytest.MonkeyPatch, fleet: Fleet, name: str) -> None:
     """Write half a policy as soon as the command has called this function of the verb."""
-    real = getattr(plan_sweep, name)
+    real = getattr(sweep, name)
 
     def called(*args: Any) -> Any:
         monkeypatch.undo()
@@ -52,7 +52,7 @@ def break_after(monkeypatch: pytest.MonkeyPatch, fleet: Fleet, name: str) -> Non
         fleet.write("policy.yaml", "kind: [")
         return result
 
-    monkeypatch.setattr(plan_sweep, name, called)
+    monkeypatch.setattr(sweep, name, called)
 
 
 def test_a_sweep_is_about_what_was_checked_whatever_breaks_meanwhile(
@@ -81,13 +81,13 @@ def test_what_was_read_after_the_check_is_no_pass_without_work(simple: Fleet):
 def test_a_file_that_breaks_while_a_sweep_waits_is_reported_once(
     simple: Fleet, monkeypatch: pytest.MonkeyPatch
 ):
-    real = plan_sweep.wait_for_rollout
+    real = sweep.wait_for_rollout
 
     def wait(*args: Any) -> Any:
         simple.write("policy.yaml", "kind: [")
         return real(*args)
 
-    monkeypatch.setattr(plan_sweep, "wait_for_rollout", wait)
+    monkeypatch.setattr(sweep, "wait_for_rollout", wait)
     result = simple.run("sweep", "--wait=1s")
     assert result.code == 3, result.err
     assert result.err.count("policy.yaml:2") == 1

@@ -132,7 +132,6 @@ _SHARED_OPTIONS: dict[str, Option] = {
     ),
 }
 
-
 ERROR_OPTIONS = ("verbosity", "color")  # of every verb that can fail for another reason than usage
 # of verbs that observe repositories and change nothing; and of those that record, because in a
 # cluster they create objects

@@ -34,7 +34,6 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "repositories": REPOSITORY_COLUMNS,
 }
 
-
 PUBLICATION = "PublicationView"
 KINDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {
     "records": (*RECORD_KINDS, PUBLICATION),

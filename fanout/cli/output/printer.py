@@ -17,7 +17,7 @@ from fanout.cli.output.object_path import (
     format_selected,
     parse_relaxed,
 )
-from fanout.cli.output.text_layout import format_fitted, format_full
+from fanout.cli.output.text_layout import format_fitted
 from fanout.cli.process_exit import invalid_setting, not_found
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.terminal import OutputClosed, escape_control, terminal_width
@@ -95,11 +95,8 @@ def _print_columns(
     cells = [column.reader for column in columns]
     rows = [[_format_cell(cell(item)) for cell in cells] for item in items]
     heads = [] if settings.no_headers else [column.head for column in columns]
-    width = terminal_width(sys.stdout)
     # Who asks for certain columns, or for all of them, gets them in full.
-    if width is None or settings.output is not OutputFormat.TABLE:
-        write_stdout(format_full([heads, *rows] if heads else rows))
-        return
+    width = terminal_width(sys.stdout) if settings.output is OutputFormat.TABLE else None
     priorities = [column.priority for column in columns]
     cut_widths = [column.cut_width for column in columns]
     write_stdout(format_fitted(heads, rows, width, priorities, cut_widths))
@@ -174,11 +171,9 @@ def format_table(
     On a terminal that is too narrow, columns are left out by `priorities` (0 is left out last).
     Without priorities cells of the last column are cut, and then columns left out from the right.
     """
-    width = terminal_width(sys.stdout)
     rows = [[_format_cell(cell) for cell in row] for row in rows]
-    if width is None:
-        return format_full([heads, *rows])
     cut_widths = [*(0 for _ in heads[1:]), 0 if priorities else 12]
+    width = terminal_width(sys.stdout)
     return format_fitted(heads, rows, width, priorities or range(len(heads)), cut_widths)
 
 

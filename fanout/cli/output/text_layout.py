@@ -30,11 +30,11 @@ def _total(widths: Sequence[int]) -> int:
 def format_fitted(
     heads: Sequence[str],
     rows: Sequence[Sequence[str]],
-    width: int,
+    width: int | None,
     priorities: Sequence[int],
     cut_widths: Sequence[int],
 ) -> str:
-    """Format a table of at most `width` characters per line.
+    """Format a table of at most `width` characters per line; None: in full width.
 
     `priorities`: importance of each column, 0 first; `cut_widths`: width to which its cells, but
     not its head, may be cut before columns are left out, or 0. `heads` may be empty.
@@ -42,6 +42,8 @@ def format_fitted(
     lines = [heads, *rows] if heads else [*rows]
     if not lines:
         return ""
+    if width is None:
+        return format_full(lines)
     naturals = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
     head_widths = map(cell_width, heads) if heads else [0] * len(naturals)
     columns = zip(naturals, head_widths, cut_widths, strict=True)

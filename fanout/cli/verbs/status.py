@@ -21,7 +21,6 @@ from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import print_value, write_stdout
 from fanout.cli.output.text_layout import (
     format_fitted,
-    format_full,
     format_relative,
     text_width,
     wrap_command,
@@ -149,12 +148,7 @@ def _format_stages(
     # Without any instant the last column would only narrow the others.
     columns = len(_HEADS) - all(row[-1] == "-" for row in rows)
     heads, rows = _HEADS[:columns], [row[:columns] for row in rows]
-    if layout.width is None:
-        text = format_full([heads, *rows])
-    else:
-        text = format_fitted(
-            heads, rows, layout.width, _PRIORITIES[:columns], _CUT_WIDTHS[:columns]
-        )
+    text = format_fitted(heads, rows, layout.width, _PRIORITIES[:columns], _CUT_WIDTHS[:columns])
     head_line, *lines = text.splitlines()
     yield head_line
     start, index = head_line.find(_STATE), _HEADS.index(_STATE)

@@ -1,11 +1,10 @@
-"""`fanout run` and `fanout controller`: passes in a loop, until a signal.
+"""`fanout run`: passes in a loop, until a signal, with notifications, webhooks and metrics.
 
-They differ in what they read objects from. Both have signals, notifications, webhooks and metrics.
+`fanout controller` runs the same loop. It differs in what it reads objects from.
 """
 
 import logging
 import signal
-import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,10 +18,8 @@ import structlog
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.cli.declarations import open_watched_cluster
 from fanout.cli.input.options import (
     PASS_OPTIONS,
-    READ_OPTIONS,
     Function,
     VerbCommand,
     with_settings,
@@ -32,26 +29,22 @@ from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode, invalid_setting
 from fanout.cli.settings import Settings
 from fanout.cli.startup import (
-    OpenCluster,
     Program,
-    check_configuration,
     open_program,
     warn_about_records,
 )
-from fanout.cli.terminal import is_colored, set_commands
+from fanout.cli.terminal import is_colored
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.controller.cluster_operation import ClusterOperation, FinalizedInventory
 from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.loop_health import LoopObserver
 from fanout.controller.notification_thread import NotificationThread
 from fanout.controller.run_loop import LoopDependencies, RunLoop
 from fanout.disk_cache import installed_version
-from fanout.message_commands import MessageCommands
 from fanout.present.notifications.notifier import Notifier
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
 from fanout.telemetry.logging_setup import configure_logging
-from fanout.values import Value, replace
+from fanout.values import Value
 
 _HOOK_MODULES = ("http_server", "hook_receiver")
 _MONITORING_MODULES = ("http_server", "run_metrics")
@@ -272,7 +265,7 @@ def _handle_signals(stop: Callable[[], None]) -> Iterator[None]:
 @click.command(cls=VerbCommand)
 @operation_options
 @with_settings([name for name in PASS_OPTIONS if name != "new_records"])
-def run(settings: Settings, **options: Any) -> ExitCode:
+def command(settings: Settings, **options: Any) -> ExitCode:
     """Run continuously and sweep on schedule.
 
     Drafts are always kept up to date. If a PromotionPolicy sets a schedule for a policy, the drafts
@@ -286,60 +279,4 @@ def run(settings: Settings, **options: Any) -> ExitCode:
         warn_about_records(program, program.read_declared())
         observers: list[LoopObserver] = []
         operate(program, operation, build_dependencies(program, observers), observers)
-    return ExitCode.OK
-
-
-# A controller serves all namespaces: who takes records in must not be in doubt.
-_UNUSED_OPTIONS = ("files", "namespace", "all_namespaces", "new_records")
-# Objects that are applied together arrive within milliseconds of each other.
-_SETTLING = SettlingTime(quiet=0.1, longest=3.0)
-
-
-@click.command(cls=VerbCommand)
-@operation_options
-@with_settings([name for name in READ_OPTIONS if name not in _UNUSED_OPTIONS])
-def controller(settings: Settings, **options: Any) -> ExitCode:
-    """Run continuously on the objects of a Kubernetes cluster.
-
-    Objects are read from the API server and watched: those of fanout, and those of kinds that
-    policies name. In a pod the service account is used, unless --context or --kubeconfig is given.
-    Drafts and publications are as with `fanout run`; before anything is published, restrictions
-    are read again. The records repository has no default here: name it with --records, or in the
-    FanoutConfiguration. SIGTERM and SIGINT stop the process after the current pass.
-    """
-    operation = parse_operation(settings, **options)
-    settings = replace(settings, is_controller=True, namespace="")
-    # Messages advise commands of the machine on which it runs. In a pod without a kubeconfig the
-    # options are of no use to a reader, who is elsewhere.
-    given = () if settings.is_in_pod else settings.commands.options
-    kept = (it for it in given if it[0] != "namespace")
-    commands = MessageCommands((("all_namespaces", ""), *kept), in_cluster=True)
-    settings = replace(settings, commands=commands)
-    set_commands(commands)
-    # Before anything is connected to: what is configured may be wrong.
-    check_configuration(settings)
-    cluster = open_watched_cluster(settings)
-    with cluster.watched():
-        inventory = FinalizedInventory(cluster.inventory, cluster.finalizers)
-        opened = OpenCluster(inventory, cluster.open_secrets)
-        with open_program(settings, check=False, long_running=True, cluster=opened) as program:
-            cluster_operation = ClusterOperation(
-                cluster,
-                inventory,
-                program.world,
-                program.reconciler,
-                program.configuration.record_retention,
-                cluster.open_lease(program.world.setup.install, program.records_url),
-            )
-            observers: list[LoopObserver] = []
-            writer = cluster.open_status_writer(socket.gethostname())
-            with cluster_operation.run_observers(writer, observers):
-                operate(
-                    program,
-                    operation,
-                    cluster_operation.complete(build_dependencies(program, observers)),
-                    observers,
-                    settling=_SETTLING,
-                    on_loop=cluster_operation.connect,
-                )
     return ExitCode.OK
