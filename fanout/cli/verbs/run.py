@@ -158,7 +158,7 @@ def operate(
             thread = NotificationThread(notifier, settings.now)
             observers.append(thread)
             stack.enter_context(thread.run())
-        stack.enter_context(_serve(program, loop, observers, notifier, operation))
+        _serve(stack, program, loop, observers, notifier, operation)
         install, seconds = program.world.setup.install, operation.interval.total_seconds()
         _log.info("Started", install=install, interval=f"{seconds:g}s")
         loop.run()
@@ -179,15 +179,15 @@ def build_dependencies(
     )
 
 
-@contextmanager
 def _serve(
+    stack: ExitStack,
     program: Program,
     loop: RunLoop,
     observers: list[LoopObserver],
     notifier: Notifier | None,
     operation: Operation,
-) -> Iterator[None]:
-    """Serve hooks, and metrics and health, each on its address if there is one.
+) -> None:
+    """Serve hooks, and metrics and health, each on its address if there is one, until `stack` ends.
 
     Adds the metrics to the observers of the loop. Raises InvalidInput or Denied if it cannot.
     """
@@ -221,25 +221,21 @@ def _serve(
         )
         observers.append(metrics)
         option, others = routes.get(listen, ("--listen", []))
-        routes[listen] = (
-            option,
-            [*others, *server.route_monitoring(metrics.format_page, loop.health)],
-        )
-    with ExitStack() as stack:
-        for address, (option, served) in routes.items():
-            server = load_extra("serve.http_server", "serve", option)
-            actual = stack.enter_context(server.serve_http(address, option, served))
-            if address == hooks:
-                _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
-            if address == listen:
-                _log.info("Serving metrics and health", address=actual)
-                if not server.is_loopback(actual):
-                    _log.warning(
-                        "Metrics are readable by everybody who reaches the address",
-                        address=actual,
-                        remedy="listen on 127.0.0.1, or let only Prometheus and probes through",
-                    )
-        yield
+        monitoring = server.route_monitoring(metrics.format_page, loop.health)
+        routes[listen] = option, [*others, *monitoring]
+    for address, (option, served) in routes.items():
+        server = load_extra("serve.http_server", "serve", option)
+        actual = stack.enter_context(server.serve_http(address, option, served))
+        if address == hooks:
+            _log.info("Receiving webhooks", address=actual, hosts=sorted(secret_names))
+        if address == listen:
+            _log.info("Serving metrics and health", address=actual)
+            if not server.is_loopback(actual):
+                _log.warning(
+                    "Metrics are readable by everybody who reaches the address",
+                    address=actual,
+                    remedy="listen on 127.0.0.1, or let only Prometheus and probes through",
+                )
 
 
 @contextmanager
