@@ -46,10 +46,7 @@ class ScheduledPass(Value):
 
 
 class LoopObserver(Protocol):
-    """Observer of the loop, called on the loop's thread. What it raises ends nothing.
-
-    An observer that is none of the beginning inherits that it does nothing then.
-    """
+    """Observer of the loop, called on the loop's thread. What it raises ends nothing."""
 
     def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
         """Take note of a round that begins.
