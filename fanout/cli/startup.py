@@ -338,19 +338,10 @@ def _open_world(
 ) -> tuple[World, SweepLogStore]:
     """Return the ports of a program, and the log of sweeps in its records repository."""
     progress, author = build_progress(settings), configuration.author
-    limits = configuration.package_limits
     setup = Setup(
         install=configuration.install_id,
         identity=CommitIdentity(author.name, author.email),
-        limits=RenderLimits(
-            files=limits.files,
-            size=limits.bytes_,
-            depth=limits.depth,
-            file_size=limits.file_bytes,
-            values=limits.values,
-            injectable=configuration.injection,
-            programs=find_allowed_programs(configuration.functions),
-        ),
+        limits=_package_limits(configuration),
         check_namespaces=frozenset(configuration.checks.namespaces),
         new_records=settings.new_records,
     )
@@ -530,3 +521,16 @@ def _as_local_repository(
     if scheme not in ("", "file") or (not scheme and ":" in url.partition("/")[0]):
         return None
     return LocalRepository(Path(urlsplit(url).path if scheme else url), create)
+
+
+def _package_limits(configuration: FanoutConfiguration) -> RenderLimits:
+    limits = configuration.package_limits
+    return RenderLimits(
+        files=limits.files,
+        size=limits.bytes_,
+        depth=limits.depth,
+        file_size=limits.file_bytes,
+        values=limits.values,
+        injectable=configuration.injection,
+        programs=find_allowed_programs(configuration.functions),
+    )
