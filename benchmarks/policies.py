@@ -23,10 +23,10 @@ from benchmarks.inputs import FEW, Size
 from benchmarks.report import format_rows, report_rows
 from benchmarks.rows import Row, at_most, exactly
 from benchmarks.work_directory import work_directory
-from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.main import GC_THRESHOLD
 from fanout.cli.settings import resolve_settings
 from fanout.cli.startup import Program, open_program
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller.loop_health import ScheduledPass
 from fanout.controller.run_loop import RunLoop
 from fanout.declared.declared_objects import DeclaredObjects

@@ -8,9 +8,10 @@ import time
 from pathlib import Path
 
 from benchmarks.inputs import Size, write_clusters
+from fanout.cli.diagnostics import format_costs
 from fanout.cli.main import GC_THRESHOLD
 from fanout.cli.settings import resolve_settings
-from fanout.cli.startup import format_costs, open_program
+from fanout.cli.startup import open_program
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import PassMode
 

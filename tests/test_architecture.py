@@ -179,7 +179,7 @@ def test_one_module_of_the_command_line_loads_kube():
     """All that differs between files and a cluster is behind it."""
     loads = re.compile(r'"kube\.|fanout\.kube import|from fanout\.kube')
     found = [path for path in (PACKAGE / "cli").rglob("*.py") if loads.search(text_of(path))]
-    assert [name_of(path) for path in found] == [name_of(PACKAGE / "cli" / "cluster_access.py")]
+    assert [name_of(path) for path in found] == [name_of(PACKAGE / "cli" / "declarations.py")]
 
 
 def test_nobody_imports_the_root():

@@ -1,21 +1,27 @@
-"""Declared objects of the files of `-f`: opening the files, and checking names.
+"""Declared objects of a command, from the files of `-f` or a cluster: opening, checking names.
 
 A misspelled name is an error that lists what exists, and never a policy with nothing to do.
+
+This is the one module of the command line that loads `kube`, on its first use: the client of
+Kubernetes is an extra, and takes as long as a no-op pass.
 """
 
+import os
 import sys
 from collections.abc import Collection, Iterable
+from typing import Any
 
+from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.cli.cluster_access import open_listed_objects
-from fanout.cli.command_errors import not_found
-from fanout.cli.settings import STANDARD_INPUT, Settings
+from fanout.cli.lazy_import import load_extra
+from fanout.cli.process_exit import not_found
+from fanout.cli.settings import POD_VARIABLE, STANDARD_INPUT, Settings
 from fanout.cluster.file_cluster import FileCluster
 from fanout.cluster.manifest_cache import ManifestCache
 from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import InvalidInput
 from fanout.gates.gate_wording import format_names
-from fanout.ports import Inventory
+from fanout.ports import Inventory, RecordCreator
 
 _NO_FILES = "check -f and FANOUT_FILES"
 
@@ -87,7 +93,9 @@ def check_policies(names: Collection[str], declared: DeclaredObjects, namespace:
 def open_inventory(settings: Settings) -> Inventory:
     """Open what objects are read from: a cluster, or the files of `-f`. Raises InvalidInput."""
     if settings.uses_cluster:
-        inventory: Inventory = open_listed_objects(settings)
+        source = _load(settings, "object_sources").ListedObjects(_connect(settings))
+        module = _load(settings, "api_inventory")
+        inventory: Inventory = module.ApiInventory(source, settings.namespace)
         return inventory
     return open_files(settings, ManifestCache(settings.state_dir / "parsed"))
 
@@ -105,3 +113,54 @@ def open_files(settings: Settings, parse_cache: ManifestCache | None = None) -> 
     # Standard input can be read once only, and the files may be read again by a later pass.
     paths = [path for path in files if path != STANDARD_INPUT]
     return FileCluster(paths, stdin=sys.stdin.buffer.read(), cache=parse_cache)
+
+
+def open_record_creator(settings: Settings) -> RecordCreator | None:
+    """Open what creates records as objects of a cluster; None for files and the controller."""
+    if not settings.uses_cluster or settings.is_controller:
+        return None
+    creator: RecordCreator = _load(settings, "pending_records").RecordCreation(_connect(settings))
+    return creator
+
+
+def open_watched_cluster(settings: Settings) -> Any:
+    """Open the `fanout.kube.api_cluster.ApiCluster` of a controller. Raises InvalidInput."""
+    connection = _connect(settings)
+    return _load(settings, "api_cluster").ApiCluster(connection, find_default_namespace(settings))
+
+
+def find_default_namespace(settings: Settings) -> str:
+    """Return the namespace that kubectl would use: of the context, or of the pod.
+
+    Raises InvalidInput if the kubeconfig file or the context cannot be used.
+    """
+    connections = _load(settings, "api_connection")
+    namespace: str = (
+        connections.read_pod_namespace()
+        if _uses_pod(settings)
+        else connections.read_context_namespace(settings.kubeconfig, settings.context)
+    )
+    return namespace or DEFAULT_NAMESPACE
+
+
+def _connect(settings: Settings) -> Any:
+    """Open the connection to the API server of the settings. Raises InvalidInput.
+
+    Where no context and no kubeconfig file is named, a pod's service account has precedence.
+    """
+    connections = _load(settings, "api_connection")
+    if _uses_pod(settings):
+        return connections.open_pod_connection()
+    return connections.open_connection(settings.kubeconfig, settings.context)
+
+
+def _load(settings: Settings, module: str) -> Any:
+    option = "--context" if settings.names_cluster else "without -f"
+    if settings.is_controller:
+        option = "fanout controller"
+    return load_extra(f"kube.{module}", "kubernetes", option)
+
+
+def _uses_pod(settings: Settings) -> bool:
+    is_named = settings.context or settings.kubeconfig
+    return not is_named and bool(os.environ.get(POD_VARIABLE))

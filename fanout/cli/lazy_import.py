@@ -6,13 +6,13 @@ A verb is loaded when it runs, and a library that most runs do not need on its f
 import importlib
 from typing import Any
 
-from fanout.cli.command_errors import invalid_setting
+from fanout.cli.process_exit import invalid_setting
 from fanout.message_commands import DISTRIBUTION
 
 
-def load_module(module: str) -> Any:
-    """Import and return the module of this name below `fanout`, such as `cli.main`."""
-    return importlib.import_module(f"fanout.{module}")
+def load_module(module: str, package: str = "fanout") -> Any:
+    """Import and return the module of this name below a package, such as `cli.main`."""
+    return importlib.import_module(f"{package}.{module}")
 
 
 def load_extra(module: str, extra: str, option: str) -> Any:

@@ -85,12 +85,15 @@ _SECTIONS = {
         "version": "Print the versions of fanout and its dependencies.",
     },
 }
-# Modules of verbs that share one, or are not named like theirs.
-_MODULES = {
-    "import": "import_",
-    **dict.fromkeys(("skip", "retry"), "skip_retry"),
-    **dict.fromkeys(("suspend", "resume"), "suspend_resume"),
-}
+# Modules of two verbs, of which each has its command there.
+_PAIRS = (
+    "diff_render",
+    "revoke_withdraw",
+    "schema_crds",
+    "skip_retry",
+    "suspend_resume",
+)
+_MODULES = {"import": "import_"} | {verb: pair for pair in _PAIRS for verb in pair.split("_")}
 VERBS = {
     name: Verb(_MODULES.get(name, name.replace("-", "_")), text, section)
     for section, verbs in _SECTIONS.items()

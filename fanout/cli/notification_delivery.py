@@ -9,8 +9,7 @@ from fanout.cli.terminal import print_message
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import FanoutError
 from fanout.ports import BatchResult, Credentials, EventBatch, EventSender
-from fanout.present.notifications.notifier import Notifier
-from fanout.present.notifications.outbox_file import OutboxFile
+from fanout.present.notifications.notifier import Notifier, OutboxFile
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import list_subjects
 from fanout.telemetry.error_isolation import run_isolated

@@ -1,4 +1,4 @@
-"""Exit of the process: the table of exit codes, and the end without freeing memory.
+"""Exit of the process: errors of a command line, exit codes, and the end without freeing memory.
 
 Scripts and pipelines rely on the codes. docs/reference/exit-codes.md has the numbers.
 Where several apply, the first of these counts: an error of fanout or of its use, invalid input,
@@ -9,11 +9,10 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NoReturn
 
-from fanout.errors import Conflict, InvalidInput, LimitExceeded, Stopped
+from fanout.errors import Conflict, ErrorLocation, InvalidInput, LimitExceeded, Stopped
 
 
 class ExitCode(IntEnum):
@@ -73,6 +72,22 @@ NO_EFFECT_REASONS = frozenset(
 )
 
 
+def not_found(problem: str, remedy: str) -> InvalidInput:
+    """Build the error for a name that nothing, or not exactly one thing, has."""
+    return InvalidInput(problem, reason="NotFound", remedy=remedy)
+
+
+def nothing_to_do(problem: str, remedy: str) -> InvalidInput:
+    """Build the error for a command that has no effect in the present state."""
+    return InvalidInput(problem, reason="NothingToDo", remedy=remedy)
+
+
+def invalid_setting(problem: str, remedy: str, flag: str = "") -> InvalidInput:
+    """Build the error for a value of an option; `flag` is the option with its dashes."""
+    where = ErrorLocation(field=flag)
+    return InvalidInput(problem, reason="InvalidSetting", remedy=remedy, where=where)
+
+
 def exit_code_of(error: BaseException) -> ExitCode:
     """Return the exit code for an error that ended a command.
 
@@ -118,23 +133,19 @@ def exit_with(work: Callable[[], int]) -> NoReturn:
     Threads are joined and `atexit` handlers run as usual. If the work raises, or its output cannot
     be flushed, the interpreter exits in its normal way.
     """
-    process_exit = _ProcessExit()
-    # Registered before the work: atexit runs handlers in reverse order, so this one runs last.
-    atexit.register(process_exit.exit_now)
-    process_exit.status = work()
-    sys.exit(process_exit.status)
-
-
-@dataclass(slots=True)
-class _ProcessExit:
     status: int | None = None
 
-    def exit_now(self) -> None:
-        if self.status is None:
+    def exit_now() -> None:
+        if status is None:
             return
         try:
             sys.stdout.flush()
             sys.stderr.flush()
         except (OSError, ValueError):
             return  # the interpreter flushes again and reports the error
-        os._exit(self.status)
+        os._exit(status)
+
+    # Registered before the work: atexit runs handlers in reverse order, so this one runs last.
+    atexit.register(exit_now)
+    status = work()
+    sys.exit(status)

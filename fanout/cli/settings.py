@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fanout.cli.command_errors import invalid_setting, not_found
+from fanout.cli.process_exit import invalid_setting, not_found
 from fanout.cli.terminal import Color
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.message_commands import FLAGS, MessageCommands

@@ -1,8 +1,6 @@
 """Startup of a verb: from settings and configuration to open ports and a reconciler."""
 
-import logging
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -15,12 +13,12 @@ from urllib.parse import urlsplit
 from fanout.api.fanout_configuration import FanoutConfiguration, RecordsLocation
 from fanout.api.git_repository import Repository
 from fanout.api.urls import GitProtocol
-from fanout.cli.cluster_access import open_record_creator
 from fanout.cli.completion_index import PolicyNames, VariantNames, update_index
-from fanout.cli.declarations import check_declared, open_inventory
+from fanout.cli.declarations import check_declared, open_inventory, open_record_creator
+from fanout.cli.diagnostics import build_progress, format_costs, show_tracebacks
 from fanout.cli.lazy_import import load_module
 from fanout.cli.settings import Settings
-from fanout.cli.terminal import Color, is_colored, print_message
+from fanout.cli.terminal import print_message
 from fanout.cluster.file_cluster import FileCluster, read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.cluster.policy_state_store import ObservedHeads, PolicyStateStore
@@ -51,72 +49,10 @@ from fanout.reconcile.world import Setup, World
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_protocol import WorkerLimits as SandboxLimits
-from fanout.telemetry.error_isolation import LOGGER_NAME, TracebackFilter
-from fanout.telemetry.metrics import Counters, NoProgress, ProgressReporter
+from fanout.telemetry.metrics import Counters
 from fanout.telemetry.redaction import Redactor
 from fanout.values import Value, field, replace
 from fanout.variants.render_model import RenderLimits
-
-
-def build_progress(settings: Settings) -> ProgressReporter:
-    """Return progress bars for a terminal, and a silent progress for a pipe or a log."""
-    if settings.quiet or not sys.stderr.isatty():
-        return NoProgress()
-    # The library that draws bars is loaded here only: in a pipe or in CI nobody sees one.
-    bars: ProgressReporter = load_module("cli.bars").Bars(
-        colour=is_colored(settings.color, sys.stderr)
-    )
-    return bars
-
-
-_MIN_SECONDS = 0.0005  # seconds; a phase that took less is not worth a line
-
-
-def format_costs(counters: Counters) -> Iterator[str]:
-    """Yield one line with all counts, then one for each phase that took time (seconds).
-
-    `own` is the processor time of this process and `children` that of processes that ended;
-    the other numbers are sums over threads that ran in parallel.
-    """
-    yield "cost: " + " ".join(f"{name}={number}" for name, number in counters.read().items())
-    for phase, spent in counters.times.read().items():
-        if spent.clock < _MIN_SECONDS:
-            continue
-        parts = [f"clock={spent.clock:.3f} own={spent.process:.3f} children={spent.children:.3f}"]
-        threads = counters.times.threads(phase).items()
-        parts += [f"{activity.replace(' ', '-')}={seconds:.3f}" for activity, seconds in threads]
-        yield f"cost of {phase}: {' '.join(parts)}"
-
-
-class _TracebackHandler(logging.Handler):
-    """Logging handler that prints each record on stderr."""
-
-    def __init__(self, redactor: Redactor) -> None:
-        super().__init__()
-        self._redactor = redactor
-        self.addFilter(TracebackFilter())
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print the record with secrets redacted."""
-        print_message(self._redactor.redact_text(self.format(record)), Color.NEVER)
-
-
-@contextmanager
-def show_tracebacks(redactor: Redactor, *, enabled: bool) -> Iterator[None]:
-    """Show each traceback of an internal error once while open, if `enabled`."""
-    if not enabled:
-        yield
-        return
-    logger, handler = logging.getLogger(LOGGER_NAME), _TracebackHandler(redactor)
-    level = logger.level
-    logger.addHandler(handler)
-    # Tracebacks are logged at debug level, so that a running loop does not print them by default.
-    logger.setLevel(logging.DEBUG)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
 
 
 # Most policies have no HTTP checks, and most installations list no host: loading the HTTP library

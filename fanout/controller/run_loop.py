@@ -16,10 +16,15 @@ from fanout.api.urls import canonicalize_url
 from fanout.controller.declaration_reader import DeclarationReader, SettlingTime
 from fanout.controller.log_throttling import LoopLog
 from fanout.controller.loop_health import LoopHealth, LoopObserver, ScheduledPass
-from fanout.controller.outage_retries import OutageRetries
-from fanout.controller.round_fairness import RoundFairness
 from fanout.controller.sweep_schedule import SweepState, build_mode, build_timetable
-from fanout.controller.work_queue import RequeueTimer, Trigger, TriggerKey, WorkQueue
+from fanout.controller.work_queue import (
+    OutageRetries,
+    RequeueTimer,
+    RoundFairness,
+    Trigger,
+    TriggerKey,
+    WorkQueue,
+)
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.ports import Inventory, SweepLog
@@ -185,7 +190,7 @@ class RunLoop:
     def _queue_hooks(self, is_repository: Callable[[str], bool]) -> bool:
         subjects = self._repository_index.find(is_repository)
         for subject in sorted(subjects):
-            self._queue.add(TriggerKey(Trigger.HOOK, subject.namespace, subject.name))
+            self._queue.add(TriggerKey(Trigger.HOOK, *subject))
         return bool(subjects)
 
     def notify_answer(self, url: str) -> None:
@@ -193,7 +198,7 @@ class RunLoop:
         canonical = canonicalize_url(url)
         subjects = self._repository_index.find(lambda it: canonicalize_url(it) == canonical)
         for subject in sorted(subjects):
-            self._queue.add(TriggerKey(Trigger.RETRY, subject.namespace, subject.name))
+            self._queue.add(TriggerKey(Trigger.RETRY, *subject))
         if not subjects:  # that of the records, or one of a round that failed
             self._queue.add(_RESUME)
 
@@ -337,9 +342,7 @@ class RunLoop:
         # Those that the keys concern. Schedules are served separately.
         requested = table.all_subjects
         if not any(key.concerns_all for key in keys):
-            requested &= {
-                PassSubject(it.namespace, it.name) for it in keys if it.trigger is not Trigger.SWEEP
-            }
+            requested &= {it.subject for it in keys if it.trigger is not Trigger.SWEEP}
         due_subjects = frozenset[PassSubject]().union(*(timed.subjects for timed in due))
         # Policies with a schedule publish in their sweeps alone; all others in any pass.
         publishable = due_subjects | (requested - table.sweep_only)
@@ -392,8 +395,7 @@ class RunLoop:
         # Those of policies that the pass did not evaluate are kept.
         kept_subjects = table.all_subjects - evaluated
         for key in timer.keys - instants.keys():
-            subject = PassSubject(key.namespace, key.name)
-            if key.trigger is not Trigger.INSTANT or subject not in kept_subjects:
+            if key.trigger is not Trigger.INSTANT or key.subject not in kept_subjects:
                 timer.cancel(key)
         for key, at in instants.items():
             timer.set(key, at)

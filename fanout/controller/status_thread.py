@@ -12,7 +12,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.written_objects import ObjectName, WrittenObject
 from fanout.ports import StatusWriter
-from fanout.present.status_queue import StatusBatch, StatusQueue
+from fanout.present.status_queue import StatusQueue
 from fanout.reconcile.validation.expression_validation import ErrorsByObject
 from fanout.telemetry.error_isolation import run_isolated
 
@@ -125,8 +125,19 @@ class StatusThread:
             self._queue.take(())  # events are not kept; what waits stays
             return obstacle
         batch = self._queue.take({*self._writer.find_changed(), *self._failed})
+
+        def list_objects() -> Iterator[WrittenObject]:
+            # Until the process ends, and not until a newer result is queued: while rounds follow
+            # each other, each batch would write the same first objects, and none of the others.
+            # What has changed since is in the next one.
+            for item in batch.list_objects(self._writer.list_records(), self._queue.has_result):
+                if self._stopped.is_set():
+                    return
+                yield item
+            self._queue.finish(batch)
+
         results = [self._writer.record(batch.events)]
-        results.append(self._writer.write(self._list_objects(batch), self._await_turn))
+        results.append(self._writer.write(list_objects(), self.await_turn))
         self._failed = results[-1].failed
         # After a round that failed nothing goes: what is declared was not evaluated.
         if self._queue.version == batch.version and batch.failure is None:
@@ -134,17 +145,7 @@ class StatusThread:
             results.append(self._writer.remove(obsolete))
         return next((it.problem for it in results if it.problem), "")
 
-    def _list_objects(self, batch: StatusBatch) -> Iterator[WrittenObject]:
-        """Yield the objects of a batch, until the process ends."""
-        # Not until a newer result is queued: while rounds follow each other, each batch would write
-        # the same first objects, and none of the others. What has changed since is in the next one.
-        for item in batch.list_objects(self._writer.list_records(), self._queue.has_result):
-            if self._stopped.is_set():
-                return
-            yield item
-        self._queue.finish(batch)
-
-    def _await_turn(self) -> None:
-        """Let a running round go first, for a moment."""
+    def await_turn(self) -> None:
+        """Let a running round go first, for a moment. For any thread."""
         if not self._stopped.is_set():
             self._quiet.wait(WRITE_PAUSE)

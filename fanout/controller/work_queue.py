@@ -1,4 +1,4 @@
-"""Work queue of keys with due times, and the timer that adds keys at their instants.
+"""Work queue of the loop: keys with due times, the timer of instants, retries, and fairness.
 
 A key says where to look, never what happened: the loop reads the world and decides by that
 (docs/architecture.md). Delays are by a monotonic clock, so that a system clock that is set
@@ -7,12 +7,13 @@ decides nothing: instants are computed in `calendar`, because APScheduler's cron
 from Monday, joins the two day fields by "and", and fires twice in autumn.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from math import inf
+from math import ceil, inf
 from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -21,6 +22,15 @@ from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.date import DateTrigger
+
+from fanout.api.reasons import Reason
+from fanout.errors import Denied, RateLimited, Unavailable
+from fanout.plan.actions import ActionKind
+from fanout.plan.changes.next_drafts import DraftLimit
+from fanout.reconcile.pass_results import PassReport, PolicyResult
+from fanout.reconcile.pass_scope import PassSubject, subject_of
+from fanout.retries import choose_pause
+from fanout.values import replace
 
 _Key = TypeVar("_Key")
 
@@ -51,6 +61,11 @@ class TriggerKey:
     trigger: Trigger
     namespace: str = ""
     name: str = ""
+
+    @property
+    def subject(self) -> PassSubject:
+        """Policy or hand-written variant of these names."""
+        return PassSubject(self.namespace, self.name)
 
     @property
     def concerns_all(self) -> bool:
@@ -205,3 +220,130 @@ class RequeueTimer:
 
 def _job_id(key: TriggerKey) -> str:
     return f"{key.trigger.name} {key.namespace}/{key.name}"
+
+
+class OutageRetries:
+    """Retries in a row of policies that something outside stopped: a host, a network, a permission.
+
+    What is declared does not change when a server comes back, so nothing else would evaluate these
+    policies before the next check of all repositories. They are in the memory of this process.
+    """
+
+    def __init__(self, queue: WorkQueue[TriggerKey], compute_pause: Callable[[int], float]) -> None:
+        """Queue nothing yet; `compute_pause` returns the seconds after that many retries."""
+        self._queue = queue
+        self._compute_pause = compute_pause
+        self._attempts: Counter[PassSubject] = Counter()
+
+    def update(self, report: PassReport) -> None:
+        """Queue a retry of the policies of a pass that something outside stopped; end the others.
+
+        A policy that a pass evaluates before its retry is due keeps the time: changes of
+        other objects must not make it rarer.
+        """
+        stopped = frozenset(find_stopped(report))
+        # One for all: policies that wait for the same repository are evaluated together.
+        jitter = choose_pause(0.5, 1)
+        for item in report.pass_plan.policies:
+            subject = _subject_of(item)
+            if subject not in stopped and self._attempts.pop(subject, 0):
+                self._queue.discard(TriggerKey(Trigger.RETRY, *subject))
+        for subject in stopped:
+            key = TriggerKey(Trigger.RETRY, *subject)
+            if key not in self._queue:
+                self._queue.add_after(key, self._compute_pause(self._attempts[subject]) * jitter)
+                self._attempts[subject] += 1
+
+
+def find_stopped(report: PassReport) -> Iterator[PassSubject]:
+    """Yield the policies and hand-written variants that something outside stopped."""
+    for item in report.pass_plan.policies:
+        variant_states = (it.observed.repository_state for it in item.variants)
+        # What the policy met; an error of its own fields is none from outside.
+        failures = [
+            item.error if isinstance(item.error, (Unavailable, Denied)) else None,
+            item.upstream_failure,
+            *(
+                it.failure or (it.forge.failure if it.forge is not None else None)
+                for it in (*item.repository_states, *variant_states)
+            ),
+        ]
+        # A host that takes no more calls says when it does again.
+        is_stopped = any(it is not None and not isinstance(it, RateLimited) for it in failures)
+        if report.pass_plan.has_outdated_records or is_stopped:
+            yield _subject_of(item)
+    for outcome in report.failed_outcomes:
+        # A lost race is repeated at once.
+        if outcome.reason != Reason.REMOTE_MOVED:
+            yield subject_of(outcome.action)
+
+
+def _subject_of(item: PolicyResult) -> PassSubject:
+    return PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
+
+
+class RoundFairness:
+    """Choice of what a round serves, so that thousands of drafts of one policy block no others.
+
+    A policy writes a share of its drafts in a round and goes on in the next one. What concerns
+    others passes it for one round.
+    """
+
+    def __init__(self, share: int | None) -> None:
+        """Start without any; `share`: number of drafts in a round; None: no limit."""
+        # Of the next pass; None: none.
+        self.limit = DraftLimit(share) if share is not None else None
+        self._unfinished: frozenset[PassSubject] = frozenset()
+        # Those of which the last round served keys, if it left others to the next one.
+        self._ahead: frozenset[PassSubject] = frozenset()
+
+    def choose_keys(self, pending: Collection[TriggerKey]) -> Sequence[TriggerKey]:
+        """Return the pending keys that the next round serves.
+
+        Follow-ups, and all keys of policies that have written a full share, let the others pass
+        for one round. In the round after it, those that passed leave their own follow-ups to the
+        next one.
+        """
+        ahead, self._ahead = self._ahead, frozenset()
+        if any(key.concerns_all for key in pending):
+            return list(pending)
+        changed = {key.subject for key in pending if key.trigger is not Trigger.FOLLOW_UP}
+        if ahead:
+            return [key for key in pending if key.subject not in ahead - changed] or list(pending)
+        urgent = frozenset(changed - self._unfinished)
+        keys = [key for key in pending if key.subject in urgent]
+        if not keys or len(keys) == len(pending):
+            return list(pending)
+        self._ahead = urgent
+        return keys
+
+    def update(self, report: PassReport) -> None:
+        """Take in the results of a pass."""
+        if self.limit is None:
+            return
+        shares = Counter(
+            subject_of(it.action)
+            for it in report.outcomes
+            if it.action.kind is ActionKind.WRITE_DRAFT
+        )
+        evaluated = set(map(_subject_of, report.pass_plan.policies))
+        full = {it for it, number in shares.items() if number >= self.limit.number}
+        self._unfinished = self._unfinished - evaluated | full
+        failed = {
+            (it.action.namespace, it.action.repository)
+            for it in report.failed_outcomes
+            if it.action.kind is ActionKind.WRITE_DRAFT and it.reason != Reason.REMOTE_MOVED
+        }
+        done = {
+            (it.action.namespace, it.action.repository)
+            for it in report.outcomes
+            if it.is_done and it.action.kind is ActionKind.WRITE_DRAFT
+        }
+        self.limit = replace(self.limit, failing=self.limit.failing - done | failed)
+
+    def count_rounds(self, report: PassReport) -> int:
+        """Return the number of rounds in which the policies of a pass could write all drafts."""
+        if self.limit is None:
+            return 0
+        most = max((len(it.variants) for it in report.pass_plan.policies), default=0)
+        return ceil(most / self.limit.number)

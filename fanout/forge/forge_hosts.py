@@ -14,7 +14,7 @@ from fanout.forge.gitea import GiteaForge
 from fanout.plan.observation.observed_request import RepositoryName, locate_repository
 from fanout.plan.pull_requests.call_estimate import HostLimits, limits_of_host
 from fanout.ports import Credentials, Forge
-from fanout.telemetry.event_counters import EventCounters
+from fanout.telemetry.metrics import EventCounters
 from fanout.values import replace
 
 

@@ -28,7 +28,7 @@ from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Gover
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor
 from fanout.values import Value
 

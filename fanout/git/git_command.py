@@ -20,8 +20,7 @@ from fanout.errors import Unavailable
 from fanout.git.git_errors import translate_failure
 from fanout.git.remote_access import RemoteAccess, provide_credentials, write_askpass
 from fanout.git.remote_workers import note_process, waiting_for_remote
-from fanout.telemetry.event_counters import EventName
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.metrics import Counters, EventName
 
 # Inherited if set. GIT_TRACE2_EVENT is for measurements.
 _ALWAYS_INHERITED = ("PATH", "TMPDIR", "GIT_TRACE2_EVENT")

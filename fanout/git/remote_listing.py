@@ -32,7 +32,7 @@ from fanout.git.mirror_refs import (
 from fanout.git.remote_access import RemoteAccess
 from fanout.git.remote_workers import waiting_for_remote
 from fanout.plan.observation.repository_state import PushedChange, RefListing
-from fanout.telemetry.event_counters import SUCCESS, EventName
+from fanout.telemetry.metrics import SUCCESS, EventName
 from fanout.values import Value, replace
 
 # seconds; shorter than for a push, so that a silent host does not block a pass

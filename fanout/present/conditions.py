@@ -21,9 +21,8 @@ from fanout.plan.push_refusals import describe_refusal
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.plan.variant_observation import unreadable_repository_hold
 from fanout.plan.written_objects import PROGRESS_TYPES
-from fanout.present.conflict_views import draft_time
 from fanout.present.enforcement_conditions import EnforcementReport, report_enforcement
-from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry
+from fanout.present.policy_entry import PolicyEntry, StageEntry, VariantEntry, draft_time
 from fanout.reconcile.edits.edit_detection import (
     describe_edits,
     describe_faults,

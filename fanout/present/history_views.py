@@ -12,7 +12,7 @@ from fanout.api.publication_view import (
     StageRevisionView,
 )
 from fanout.plan.history.recorded_publications import HistoryEntry, StageRevision
-from fanout.present.view_meta import fanout_labels, policy_name
+from fanout.present.policy_entry import fanout_labels, policy_name
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.ref_names import parse_publication_number
 

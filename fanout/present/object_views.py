@@ -1,7 +1,8 @@
-"""Views that `fanout get` prints: stages, targets, drafts, variants, repositories."""
+"""Views that `fanout get` prints: stages, targets, drafts, conflicts, variants, repositories."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Literal
 
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import API_VERSION
@@ -15,6 +16,9 @@ from fanout.api.object_statuses import (
     PackageLocation,
 )
 from fanout.api.output_views import (
+    ConflictView,
+    ConflictViewSpec,
+    ConflictViewStatus,
     DraftView,
     DraftViewSpec,
     DraftViewStatus,
@@ -26,6 +30,16 @@ from fanout.api.output_views import (
 from fanout.api.results import Hold, VariantResult, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.package.merge.merge_conflicts import MergeSide
+from fanout.plan.changes.next_drafts import find_release_draft
+from fanout.plan.edits.merge_disputes import (
+    ConflictOutcome,
+    read_draft_outcomes,
+    read_published_outcomes,
+)
+from fanout.plan.observation.repository_state import OpenDraft
+from fanout.plan.records.policy_status import PublishedLine
+from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.conditions import (
     RepositoryReport,
     build_policy_conditions,
@@ -36,22 +50,20 @@ from fanout.present.conditions import (
     find_failed_variants,
     summarize_repositories,
 )
-from fanout.present.conflict_views import draft_time, find_undecided_keys
 from fanout.present.policy_entry import (
+    Plain,
     PolicyEntry,
     VariantEntry,
-    list_requests,
-    walk_policy,
-    walk_variants,
-)
-from fanout.present.view_meta import (
-    Plain,
     build_meta,
+    draft_time,
     fanout_labels,
+    list_requests,
     policy_labels,
     policy_name,
     variant_labels,
     variant_names,
+    walk_policy,
+    walk_variants,
 )
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PassPlan, PolicyResult
@@ -165,7 +177,61 @@ def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
 
 def list_variants(pass_plan: PassPlan) -> list[Plain]:
     """Return every variant as a PackageVariant object with its status."""
-    return list(map(_build_variant, walk_variants(pass_plan)))
+    bodies: list[Plain] = []
+    for entry in walk_variants(pass_plan):
+        variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
+        observed, draft, published = variant.observed, variant.observed.draft, None
+        locations = [it.location for it in observed.abandoned if not it.is_vacant]
+        if (line := observed.published) is not None:
+            home = observed.package_location if observed.is_moving else None
+            published = ListedPublication(
+                revision=line.revision,
+                digest=line.digest,
+                tree=line.tree,
+                at=entry.published_since,
+                commit=line.merge,
+                tag=line.tag,
+                out_of_band=line.out_of_band,
+                repository=home.repository if home is not None else None,
+                package=home.path if home is not None else None,
+            )
+        status = ListedVariantStatus(
+            target=spec.target,
+            target_name=entry.target_name,
+            state=decision.state,
+            candidate=decision.candidate,
+            conditions=build_variant_conditions(entry),
+            conflicts=find_undecided_keys(variant, entry.undecided),
+            checks=decision.checks,
+            published=published,
+            left=tuple(PackageLocation(it.repository, it.path) for it in locations) or None,
+            draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
+            if draft is not None
+            else None,
+            request=entry.request,
+        )
+        body: Plain = {
+            "apiVersion": API_VERSION,
+            "kind": "PackageVariant",
+            "metadata": {
+                "name": spec.name,
+                "namespace": spec.namespace,
+                "labels": variant_labels(entry),
+                "annotations": dict(spec.annotations),
+            },
+            "spec": {
+                "upstream": {
+                    "repository": spec.upstream_repository,
+                    "package": spec.upstream_package,
+                },
+                "downstream": {"repository": spec.repository, "package": spec.path},
+            },
+            "status": dump_view(status),
+        }
+        if entry.policy.resolved_policy.upstream_policy is not None:
+            body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
+        bodies.append(body)
+    return bodies
 
 
 def list_policies(pass_plan: PassPlan) -> list[Plain]:
@@ -194,58 +260,6 @@ def list_policies(pass_plan: PassPlan) -> list[Plain]:
         body: Plain = policy.model_dump(mode="json", by_alias=True, exclude_unset=True)
         bodies.append({**body, "status": dump_view(status)})
     return bodies
-
-
-def _build_variant(entry: VariantEntry) -> Plain:
-    variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-    observed, draft, published = variant.observed, variant.observed.draft, None
-    locations = [it.location for it in observed.abandoned if not it.is_vacant]
-    if (line := observed.published) is not None:
-        home = observed.package_location if observed.is_moving else None
-        published = ListedPublication(
-            revision=line.revision,
-            digest=line.digest,
-            tree=line.tree,
-            at=entry.published_since,
-            commit=line.merge,
-            tag=line.tag,
-            out_of_band=line.out_of_band,
-            repository=home.repository if home is not None else None,
-            package=home.path if home is not None else None,
-        )
-    status = ListedVariantStatus(
-        target=spec.target,
-        target_name=entry.target_name,
-        state=decision.state,
-        candidate=decision.candidate,
-        conditions=build_variant_conditions(entry),
-        conflicts=find_undecided_keys(variant, entry.undecided),
-        checks=decision.checks,
-        published=published,
-        left=tuple(PackageLocation(it.repository, it.path) for it in locations) or None,
-        draft=ListedDraft(draft.trailers.revision, draft.tree or "", branch=entry.draft_branch)
-        if draft is not None
-        else None,
-        request=entry.request,
-    )
-    body: Plain = {
-        "apiVersion": API_VERSION,
-        "kind": "PackageVariant",
-        "metadata": {
-            "name": spec.name,
-            "namespace": spec.namespace,
-            "labels": variant_labels(entry),
-            "annotations": dict(spec.annotations),
-        },
-        "spec": {
-            "upstream": {"repository": spec.upstream_repository, "package": spec.upstream_package},
-            "downstream": {"repository": spec.repository, "package": spec.path},
-        },
-        "status": dump_view(status),
-    }
-    if entry.policy.resolved_policy.upstream_policy is not None:
-        body["spec"] |= {"policyRef": {"name": spec.policy}, "stage": spec.stage}
-    return body
 
 
 def _build_target_without_variant(
@@ -317,3 +331,74 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
         status = ListedRepositoryStatus(counts[key], tuple(conditions) if reports else None)
         bodies.append({**body, "status": dump_view(status)})
     return bodies
+
+
+_LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
+    MergeSide.UPSTREAM: "Upstream",
+    MergeSide.LOCAL: "Local",
+}
+
+
+def list_conflicts(pass_plan: PassPlan) -> list[ConflictView]:
+    """Return a ConflictView for every merge conflict of open drafts and of what is published.
+
+    Of a conflict that both have at the same revision, the draft's is listed: it comes later.
+    """
+    views: list[ConflictView] = []
+    for entry in walk_variants(pass_plan):
+        observed = entry.variant.observed
+        draft, published = find_release_draft(entry.variant), observed.published
+        drafted: set[tuple[str, str]] = set()
+        if draft is not None:
+            for outcome in read_draft_outcomes(draft, observed.choices, entry.undecided):
+                drafted.add((draft.trailers.revision, outcome.key))
+                views.append(_build_view(entry, outcome, draft))
+        if published is not None:
+            views += [
+                _build_view(entry, outcome, published)
+                for outcome in read_published_outcomes(published.rejected)
+                if (published.revision, outcome.key) not in drafted
+            ]
+    return views
+
+
+def find_undecided_keys(variant: RenderedVariant, undecided: int) -> tuple[str, ...]:
+    """Return the keys of the conflicts that hold the variant's draft; `undecided`: their number."""
+    draft = find_release_draft(variant) if undecided else None
+    if draft is None:
+        return ()
+    outcomes = read_draft_outcomes(draft, variant.observed.choices, undecided)
+    return tuple(it.key for it in outcomes if not it.is_decided)
+
+
+def _build_view(
+    entry: VariantEntry, outcome: ConflictOutcome, source: OpenDraft | PublishedLine
+) -> ConflictView:
+    spec = entry.variant.spec
+    if isinstance(source, OpenDraft):
+        revision, since = source.trailers.revision, draft_time(source)
+    else:
+        # A publication that is not on record yet has the time of this pass.
+        revision, since = source.revision, entry.published_since
+    name = f"{spec.name}/{revision}/{outcome.key}"
+    return ConflictView(
+        metadata=ViewMeta(name, spec.namespace, variant_labels(entry)),
+        spec=ConflictViewSpec(
+            **variant_names(entry),
+            key=outcome.key,
+            file=outcome.file,
+            object=outcome.object,
+            field=outcome.field_path,
+        ),
+        status=ConflictViewStatus(
+            place="Draft" if isinstance(source, OpenDraft) else "Published",
+            revision=revision,
+            in_force="Edited" if outcome.is_edited else _LABELS[outcome.winner],
+            decided=outcome.is_decided,
+            base=outcome.values.get("base"),
+            upstream=outcome.values.get("upstream"),
+            local=outcome.values.get("local"),
+            since=since,
+            message=outcome.line,
+        ),
+    )

@@ -1,14 +1,16 @@
-"""Counts of one policy after a pass, with the labels that metrics have."""
+"""Counts and holds of policies after a pass, as plans, reports and metrics have them."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.reasons import is_asked
+from fanout.api.results import Hold
 from fanout.gates.gate_facts import PolicyEvaluation
-from fanout.reconcile.pass_results import STOPPED, PolicyResult
-
-Labels = tuple[str, ...]
+from fanout.reconcile.pass_results import STOPPED, PassPlan, PolicyResult
+from fanout.telemetry.metrics import Labels
 
 
 class PolicyCounts(NamedTuple):
@@ -75,3 +77,44 @@ def _find_shared_holds(decision: PolicyEvaluation) -> list[Labels]:
     }
     of_stages = {(it.name, hold.reason) for it in decision.stages.values() for hold in it.holds}
     return [*(of_stages - of_variants), *{("", it.reason) for it in decision.holds}]
+
+
+def list_holds(observed: PassPlan) -> list[dict[str, str]]:
+    """Return the holds of policies, stages, variants and removals as data.
+
+    They are in the order of the policies. The hold of a stage is listed once, as the
+    stage's, and not again for its variants.
+    """
+    entries: list[dict[str, str]] = []
+    for item in observed.policies:
+        policy, decision = item.title, item.decision
+        if decision is not None:
+            entries += _list_entries(decision.holds, policy=policy)
+            # A hold says since when it applies, which may differ between a stage and its variants.
+            listed: dict[str, set[tuple[str, str]]] = {}
+            for stage in decision.stages.values():
+                entries += _list_entries(stage.holds, policy=policy, stage=stage.name)
+                listed[stage.name] = {(str(it.reason), it.message) for it in stage.holds}
+            for variant in decision.variants.values():
+                of_stage = listed.get(variant.stage, set())
+                holds = [it for it in variant.holds if (str(it.reason), it.message) not in of_stage]
+                entries += _list_entries(
+                    holds, policy=policy, stage=variant.stage, variant=variant.name
+                )
+        elif item.error is not None:
+            entries.append(
+                {"policy": policy, "reason": str(item.error.reason), "message": str(item.error)}
+            )
+        rest = (*item.removals.holds.items(), *item.remaining_leftovers.items())
+        for name, holds_of_rest in rest:
+            entries += _list_entries(holds_of_rest, policy=policy, variant=name)
+    return entries
+
+
+def _list_entries(holds: Iterable[Hold], **subject: str) -> Iterator[dict[str, str]]:
+    """Yield the holds of a subject; names of what it has not are ""."""
+    names = {key: name for key, name in subject.items() if name}
+    for hold in holds:
+        entry = {**names, "reason": str(hold.reason), "message": hold.message}
+        entry |= {"who": hold.who} if hold.who else {}
+        yield entry | ({"until": format_instant(hold.until)} if hold.until is not None else {})

@@ -10,6 +10,7 @@ from itertools import chain
 from threading import Lock
 from typing import Any
 
+from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.object_meta import KRMObject, Label
 from fanout.api.reasons import NEEDS_REPAIR
@@ -17,13 +18,13 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import Conflict, FanoutError
 from fanout.plan.records.policy_records import RECORD_KINDS
-from fanout.plan.written_objects import ObjectName, PolicyEvent, WrittenObject
+from fanout.plan.written_objects import ObjectName, PolicyEvent, TransitionTimes, WrittenObject
 from fanout.present.conditions import RepositoryReport, summarize_repositories
 from fanout.present.notifications.notification_conditions import (
     NotificationCondition,
     find_conditions,
 )
-from fanout.present.policy_entry import VariantEntry, walk_policy
+from fanout.present.policy_entry import VariantEntry, format_time, walk_policy
 from fanout.present.policy_events import (
     find_changed_variants,
     list_action_events,
@@ -31,6 +32,7 @@ from fanout.present.policy_events import (
 )
 from fanout.present.record_statuses import build_record_statuses
 from fanout.present.status_views import (
+    UNKNOWN_TIME,
     VARIANT_KIND,
     build_broken_status,
     build_orphan_status,
@@ -40,7 +42,6 @@ from fanout.present.status_views import (
     build_stopped_status,
     build_unevaluated_status,
     build_variant_status,
-    with_declaration,
     with_errors,
     with_failure,
 )
@@ -49,7 +50,7 @@ from fanout.reconcile.pass_scope import PassSubject, list_requests
 from fanout.reconcile.selection.policy_resolution import PolicyKey, repository_key
 from fanout.reconcile.validation.expression_validation import ErrorsByObject
 from fanout.selection.variant_spec import variant_digest
-from fanout.values import Value
+from fanout.values import Value, replace
 
 MAX_PUT_OFF = 8  # passes in a row
 _URGENT_STATES = frozenset({VariantState.HELD, VariantState.FAILED})
@@ -67,10 +68,6 @@ class PassChange(Value):
     variants: frozenset[str] = frozenset()
     number: int = 0  # passes in a row that changed the policy
 
-    def puts_off(self, name: str) -> bool:
-        """Return whether a variant is left to the next pass."""
-        return name in self.variants or (self.is_changed and self.number <= MAX_PUT_OFF)
-
 
 class _PolicyBatch(Value):
     """Result of a policy, and which of its variants are to be written."""
@@ -81,7 +78,9 @@ class _PolicyBatch(Value):
 
     def includes(self, name: str) -> bool:
         """Return whether a variant is to be written."""
-        if self.change.puts_off(name):
+        change = self.change
+        # Left to the next pass.
+        if name in change.variants or (change.is_changed and change.number <= MAX_PUT_OFF):
             return False
         return self.names is None or name in self.names
 
@@ -135,7 +134,11 @@ class StatusBatch(Value, kw_only=True):
             if key in self.declared_keys and (is_policy or name.kind == VARIANT_KIND):
                 request = self.requests.get(key, "")
             shown = with_errors(item, self.errors.get(_locate(name), ()))
-            yield with_declaration(shown, metadata, self.observed_at, request)
+            status = {**shown.status, **({"lastHandledReconcileAt": request} if request else {})}
+            # Of a file there is no time of creation.
+            created = metadata.get("creationTimestamp") or format_instant(UNKNOWN_TIME)
+            times = TransitionTimes(created, format_time(self.observed_at) or "")
+            yield replace(shown, status=status, times=times)
 
     def _list_all(self, has_result: Callable[[PolicyKey], bool]) -> Iterator[WrittenObject]:
         if self.failure is not None:

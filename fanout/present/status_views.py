@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import VariantState
 from fanout.api.git_repository import Repository
 from fanout.api.object_meta import KRMObject
@@ -22,7 +21,7 @@ from fanout.errors import FanoutError
 from fanout.message_commands import MessageCommands, cluster_commands
 from fanout.plan.commit_statement import PackageStatement
 from fanout.plan.records.policy_status import PublishedLine
-from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, TransitionTimes, WrittenObject
+from fanout.plan.written_objects import PROGRESS_TYPES, ObjectName, WrittenObject
 from fanout.present.conditions import (
     RepositoryReport,
     add_progress,
@@ -33,10 +32,17 @@ from fanout.present.conditions import (
     build_variant_conditions,
     has_unusable_repository,
 )
-from fanout.present.conflict_views import draft_time
 from fanout.present.object_views import build_stages
-from fanout.present.policy_entry import OrphanEntry, PolicyEntry, VariantEntry
-from fanout.present.view_meta import Plain, format_time, variant_labels, without_none
+from fanout.present.policy_entry import (
+    OrphanEntry,
+    Plain,
+    PolicyEntry,
+    VariantEntry,
+    draft_time,
+    format_time,
+    variant_labels,
+    without_none,
+)
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.selection.variant_spec import FunctionSpec
 from fanout.values import replace
@@ -57,7 +63,7 @@ _OF_OTHERS = frozenset(
 )
 _MEANINGS: Mapping[str, str] = {it.value: it.meaning for it in Reason}
 # For what no API server stored.
-_UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def build_repository_status(
@@ -125,21 +131,6 @@ def _with_progress(item: WrittenObject, progress: Iterable[Plain]) -> WrittenObj
     """Return the object with other conditions about its progress."""
     others = (it for it in item.status["conditions"] if it["type"] not in PROGRESS_TYPES)
     return replace(item, status={**item.status, "conditions": [*progress, *others]})
-
-
-def with_declaration(
-    item: WrittenObject, metadata: Mapping[str, Any], observed_at: datetime | None, request: str
-) -> WrittenObject:
-    """Return an object with when it was created, and which request for a pass was handled.
-
-    `metadata`: of its declaration. `observed_at`: instant of the last pass, None if there was
-    none. `request`: value of the annotation that was handled, "" if there was none.
-    """
-    created = metadata.get("creationTimestamp") or format_instant(_UNKNOWN_TIME)
-    item = replace(item, times=TransitionTimes(created, format_time(observed_at) or ""))
-    if not request:
-        return item
-    return replace(item, status={**item.status, "lastHandledReconcileAt": request})
 
 
 def build_policy_status(entry: PolicyEntry, problem: FanoutError | None = None) -> WrittenObject:
@@ -291,7 +282,7 @@ def _policy_time(policy_result: PolicyResult) -> datetime | None:
     policy = policy_result.resolved_policy.upstream_policy
     if policy is None:
         return None
-    return policy.metadata.creation_timestamp or _UNKNOWN_TIME
+    return policy.metadata.creation_timestamp or UNKNOWN_TIME
 
 
 def _limit(value: Any, commands: MessageCommands) -> Any:

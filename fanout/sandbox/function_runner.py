@@ -33,8 +33,7 @@ from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.worker_pool import WorkerEndedError, WorkerPool
 from fanout.sandbox.worker_protocol import FREE_STEPS, ExceededLimit, WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.telemetry.event_counters import EventCounters, EventName
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.metrics import Counters, EventCounters, EventName
 from fanout.values import Value, replace
 from fanout.variants.function_requests import (
     AllowedPrograms,

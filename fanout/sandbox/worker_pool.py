@@ -26,7 +26,7 @@ from fanout.sandbox.worker_protocol import (
     exchange_frames,
 )
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.values import Value, as_data
 
 START_TIMEOUT = 60.0  # seconds until a worker must have reported that it is ready

@@ -17,7 +17,7 @@ from fanout.forge.signatures import find_signatures, is_signed
 from fanout.plan.observation.observed_request import RepositoryName, locate_repository
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.values import Value
 
 MAX_BODY = 1024 * 1024  # bytes

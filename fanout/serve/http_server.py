@@ -1,4 +1,4 @@
-"""HTTP server of `fanout run` in a thread of its own, and the route of hooks.
+"""HTTP server of `fanout run` in a thread of its own, and the routes of hooks and monitoring.
 
 Anybody may connect, so each connection has a deadline for all that it does, and there are only so
 many of them. Each carries one request.
@@ -9,7 +9,7 @@ import re
 import socket
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from ipaddress import IPv6Network, ip_address
@@ -17,12 +17,14 @@ from threading import Thread
 from typing import cast
 
 import structlog
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
 from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fanout.controller.loop_health import LoopHealth
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.serve.hook_receiver import MAX_BODY, Hook, HookOutcome, HookReceiver
 from fanout.telemetry.error_isolation import run_isolated
@@ -112,8 +114,15 @@ def serve_http(address: str, option: str, routes: Sequence[Route]) -> Iterator[s
         )
     )
     actual_address = format_address(listening)
-    arguments = (server, listening, actual_address)
-    thread = Thread(target=_run, args=arguments, name=f"http {option}", daemon=True)
+
+    def run_server() -> None:
+        result = run_isolated(partial(server.run, sockets=[listening]))
+        # Hooks are a saving of time: without them the loop still looks at each interval.
+        if isinstance(result, FanoutError):
+            problem = str(result)
+            _log.error("Nothing is served any more", address=actual_address, problem=problem)
+
+    thread = Thread(target=run_server, name=f"http {option}", daemon=True)
     thread.start()
     try:
         yield actual_address
@@ -126,40 +135,63 @@ def route_hooks(receiver: HookReceiver) -> list[Route]:
     """Return the route for webhooks: `POST /hooks/<host>`."""
 
     async def receive_hook(request: Request) -> Response:
+        # Whatever Content-Length says. A long body is read on and discarded: a client whose
+        # connection ends while it still sends may never see the answer.
+        body, length = bytearray(), 0
         try:
-            body = await _read_body(request)
+            async for part in request.stream():
+                length += len(part)
+                if length <= MAX_BODY:
+                    body += part
+                elif length > MAX_DISCARDED:
+                    break
+                else:
+                    body.clear()
         except ClientDisconnect:
             receiver.count(HookOutcome.CUT)
             return Response(status_code=HookOutcome.CUT.status)
-        hook = Hook(request.path_params["host"], request.headers.items(), body)
+        read = bytes(body) if length <= MAX_BODY else None
+        hook = Hook(request.path_params["host"], request.headers.items(), read)
         return Response(status_code=receiver.receive(hook).status)
 
     return [Route("/hooks/{host}", receive_hook, methods=["POST"])]
 
 
-async def _read_body(request: Request) -> bytes | None:
-    """Return the body, or None if it is too long, whatever Content-Length says.
+def route_monitoring(
+    format_metrics: Callable[[str], tuple[bytes, str]], health: Callable[[], LoopHealth]
+) -> list[Route]:
+    """Return the routes `GET /metrics`, `GET /healthz` and `GET /readyz`.
 
-    A long body is read on and discarded: a client whose connection ends while it still sends may
-    never see the answer. Raises ClientDisconnect if it does not come to its end.
+    `format_metrics` returns the page of metrics and its type for the value of the header Accept.
     """
-    body, length = bytearray(), 0
-    async for part in request.stream():
-        length += len(part)
-        if length <= MAX_BODY:
-            body += part
-        elif length > MAX_DISCARDED:
-            break
-        else:
-            body.clear()
-    return bytes(body) if length <= MAX_BODY else None
 
+    async def report_metrics(request: Request) -> Response:
+        # In a thread: a large page would hold up the hooks of the same server.
+        page = await run_in_threadpool(format_metrics, request.headers.get("accept", ""))
+        return Response(page[0], headers={"content-type": page[1]})
 
-def _run(server: Server, listening: socket.socket, address: str) -> None:
-    result = run_isolated(partial(server.run, sockets=[listening]))
-    # Hooks are a saving of time: without them the loop still looks at each interval.
-    if isinstance(result, FanoutError):
-        _log.error("Nothing is served any more", address=address, problem=str(result))
+    async def report_health(_: Request) -> Response:
+        state = health()
+        if not state.is_stalled:
+            return PlainTextResponse("ok\n")
+        minutes = int(state.seconds_without_pass // 60)
+        return PlainTextResponse(
+            f"{state.waiting} triggers wait, and no pass has ended for {minutes} minutes\n", 503
+        )
+
+    async def report_readiness(_: Request) -> Response:
+        state = health()
+        if state.is_ready:
+            return PlainTextResponse("ok\n")
+        # Not the text of the error: whoever asks need not be allowed to read it.
+        problem = "the last pass failed; see the log" if state.failure else "no pass has ended yet"
+        return PlainTextResponse(f"{problem}\n", 503)
+
+    return [
+        Route("/metrics", report_metrics),
+        Route("/healthz", report_health),
+        Route("/readyz", report_readiness),
+    ]
 
 
 _LISTEN_ADDRESS = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]\s/]+):(?P<port>[0-9]{1,5})")

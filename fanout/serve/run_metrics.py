@@ -20,15 +20,14 @@ from prometheus_client.exposition import choose_encoder
 from fanout.controller.loop_health import LoopHealth, ScheduledPass
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
-from fanout.present.policy_counts import Labels, PolicyCounts, count_gate_decisions, count_policy
+from fanout.present.policy_counts import PolicyCounts, count_gate_decisions, count_policy
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.sandbox.worker_protocol import ExceededLimit
 from fanout.serve import metric_table as table
 from fanout.serve.hook_receiver import HookOutcome
 from fanout.serve.metric_table import Metric, MetricType
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.telemetry.event_counters import EventName
-from fanout.telemetry.metrics import PHASES, Counters
+from fanout.telemetry.metrics import PHASES, Counters, EventName, Labels
 
 # As `PolicyCounts` has them.
 _STATE_METRICS = (table.POLICIES, table.STAGES, table.VARIANTS, table.HOLDS, table.PROBLEMS)

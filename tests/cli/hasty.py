@@ -6,12 +6,12 @@ What waits is the real program; only the constants for people's patience are tho
 import time
 from functools import partial
 
-from fanout.cli import continuous_operation
 from fanout.cli.main import run
+from fanout.cli.verbs import run as continuous
 from fanout.controller import run_loop
 
 FASTER = 10
-continuous_operation.LoopDependencies = partial(
+continuous.LoopDependencies = partial(
     run_loop.LoopDependencies, monotonic_clock=lambda: FASTER * time.monotonic()
 )
 run_loop.FILE_CHECK_INTERVAL /= FASTER

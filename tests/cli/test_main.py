@@ -85,7 +85,7 @@ def test_a_verb_loads_no_library_before_it_has_a_use_for_it(verb):
     program = f"""
 import json, sys
 from fanout.cli.lazy_import import load_module
-load_module("cli.verbs.{verb}")
+load_module("cli.verbs.{VERBS[verb].module}")
 print(json.dumps(sorted(sys.modules)))
 """
     answer = subprocess.run(

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.table_column import TableColumn
-from fanout.cli.output.json_yaml import format_json
-from fanout.cli.output.printer import format_table, print_objects, print_value
+from fanout.cli.output.printer import format_json, format_table, print_objects, print_value
 from fanout.cli.settings import OutputFormat, Settings
 
 COLUMNS = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pseudo_terminal import run_on_terminal
 
-from fanout.cli.output.table_layout import cell_width, cut_text, format_fitted, format_full
+from fanout.cli.output.text_layout import cell_width, cut_text, format_fitted, format_full
 from fanout.cli.terminal import Color, is_colored, print_message, set_quiet
 
 SCHEDULE = ("schedule", "windows", "--allow", "0 6 * * *", "--duration", "10h")

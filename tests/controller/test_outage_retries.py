@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from fleet import Fleet
 
-from fanout.controller.outage_retries import OutageRetries, find_stopped
 from fanout.controller.run_loop import FIRST_PAUSE, MAX_PAUSE, compute_pause
-from fanout.controller.work_queue import Trigger, TriggerKey, WorkQueue
+from fanout.controller.work_queue import OutageRetries, Trigger, TriggerKey, WorkQueue, find_stopped
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.plan.actions import ActionKind, PlanAction, undone_result
 from fanout.plan.observation.observed_request import ForgeState

@@ -2,8 +2,7 @@
 
 from controller.test_loop import report
 
-from fanout.controller.round_fairness import RoundFairness
-from fanout.controller.work_queue import Trigger, TriggerKey
+from fanout.controller.work_queue import RoundFairness, Trigger, TriggerKey
 from fanout.errors import Conflict, Denied
 from fanout.plan.actions import ActionKind, ActionResult, PlanAction, undone_result
 from fanout.plan.changes.next_drafts import DraftLimit

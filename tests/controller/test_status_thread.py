@@ -138,7 +138,7 @@ def test_writes_wait_for_a_round_for_a_moment_each(fleet: Fleet, monkeypatch: py
     with fleet.opened(long_running=True) as program:
         thread.begin_round([], program.read_declared())
     begin = monotonic()
-    threads = [threading.Thread(target=thread._await_turn) for _ in range(8)]
+    threads = [threading.Thread(target=thread.await_turn) for _ in range(8)]
     for it in threads:
         it.start()
     for it in threads:

@@ -16,7 +16,7 @@ from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavai
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse, HostAccess, HttpLimits
 from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
 from fanout.ports import Credentials
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 
 HOST = "git.example.com"
 TOKEN = "canary-token-5b1f"

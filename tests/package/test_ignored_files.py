@@ -5,7 +5,7 @@ from package.merge.test_merge_packages import kptfile, merge, package, thing
 from variants.running import kptfile as pipeline
 from variants.running import rendered, run
 
-from fanout.cli.input.package_validation import PackageFunctions, validate_package
+from fanout.cli.verbs.package import PackageFunctions, validate_package
 from fanout.errors import InvalidInput
 from fanout.plan.edits.draft_damage import find_new_faults
 from fanout.reconcile.function_result_cache import FunctionResultCache

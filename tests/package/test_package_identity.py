@@ -3,7 +3,7 @@
 from package.merge.test_merge_packages import kptfile, merge, package, thing
 from variants.running import rendered
 
-from fanout.cli.input.package_validation import PackageFunctions, validate_package
+from fanout.cli.verbs.package import PackageFunctions, validate_package
 from fanout.package.merge.kpt_clone import find_identities
 from fanout.package.package_patch import mask_secrets
 from fanout.plan.edits.draft_damage import find_new_faults

@@ -19,8 +19,7 @@ from fanout.sandbox.worker_pool import (
 )
 from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.telemetry.event_counters import EventName
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.metrics import Counters, EventName
 from fanout.values import replace
 
 TIGHT = WorkerLimits(cpu=1, memory=128, wall_seconds=0.6, processes=1)

@@ -12,8 +12,7 @@ from fanout.api.fanout_configuration import Functions
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.function_runner import ProgramRunner, find_allowed_programs
 from fanout.sandbox.worker_protocol import WorkerLimits as ScriptLimits
-from fanout.telemetry.event_counters import EventName
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.metrics import Counters, EventName
 from fanout.variants.function_requests import ProgramOutput, ProgramRun, ResponseError
 
 ALLOWED = {"wallSeconds": 20, "outputMiB": 1, "memoryMiB": 128}

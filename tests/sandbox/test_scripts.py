@@ -11,7 +11,7 @@ from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.sandbox.function_runner import run_scripts
 from fanout.sandbox.starlark_worker import StarlarkEngine
 from fanout.sandbox.worker_protocol import WorkerLimits
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.variants.function_requests import ResponseError, ScriptOutput, ScriptRun
 
 LIMITS = WorkerLimits(cpu=2, memory=128, wall_seconds=20)

@@ -13,7 +13,7 @@ from fanout.errors import Denied
 from fanout.ports import Credentials
 from fanout.serve import hook_receiver
 from fanout.serve.hook_receiver import Hook, HookOutcome, HookReceiver, parse_repository
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 
 HOST, SECRET = "git.example.com", "canary-of-the-webhook"
 URLS = ["https://git.example.com/Platform/edge.git", "/srv/git/edge.git"]

@@ -17,7 +17,7 @@ from fanout.errors import InvalidInput
 from fanout.ports import Credentials
 from fanout.serve import http_server
 from fanout.serve.hook_receiver import MAX_BODY, HookReceiver
-from fanout.serve.monitoring_routes import route_monitoring
+from fanout.serve.http_server import route_monitoring
 from fanout.serve.run_metrics import RunMetrics
 from fanout.telemetry.metrics import Counters
 
@@ -110,7 +110,7 @@ def routes(receiver, counters, health=LoopHealth):
     metrics = RunMetrics("0.1.0", counters, health, dict, dict)
     return [
         *http_server.route_hooks(receiver),
-        *route_monitoring(metrics, health),
+        *route_monitoring(metrics.format_page, health),
     ]
 
 

@@ -14,8 +14,7 @@ from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.serve.run_metrics import RunMetrics
-from fanout.telemetry.event_counters import EventName
-from fanout.telemetry.metrics import Counters
+from fanout.telemetry.metrics import Counters, EventName
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 LATER = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)

@@ -9,8 +9,8 @@ from time import monotonic, sleep
 import pytest
 from fleet import Fleet
 
-from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import Program
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.run_loop import RunLoop
 from fanout.controller.work_queue import Trigger, TriggerKey

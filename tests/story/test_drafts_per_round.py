@@ -11,8 +11,8 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
-from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller import run_loop
 from fanout.controller.run_loop import RunLoop
 from fanout.plan.changes.next_drafts import DraftLimit

@@ -8,7 +8,8 @@ import pytest
 from companies import company
 from fleet import POLICY, Fleet
 
-from fanout.cli.output.stage_graph import (
+from fanout.cli.output.text_layout import cell_width
+from fanout.cli.verbs.graph import (
     StageGraph,
     StageNode,
     draw_dot,
@@ -16,7 +17,6 @@ from fanout.cli.output.stage_graph import (
     draw_svg,
     draw_text,
 )
-from fanout.cli.output.table_layout import cell_width
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "fixtures" / "graphs"

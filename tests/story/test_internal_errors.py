@@ -18,8 +18,8 @@ import structlog
 from companies import company
 from fleet import PLAIN, PROMOTION, Fleet
 
-from fanout.cli.continuous_operation import build_dependencies
 from fanout.cli.startup import open_program
+from fanout.cli.verbs.run import build_dependencies
 from fanout.controller import run_loop as module
 from fanout.controller.run_loop import RunLoop
 

@@ -8,7 +8,7 @@ from companies import company
 from fleet import POLICY, Fleet
 
 from fanout.api.gate_vocabulary import StageState, VariantState
-from fanout.cli.output.stage_graph import STATE_COLORS
+from fanout.cli.verbs.graph import STATE_COLORS
 from fanout.reconcile.pass_results import STOPPED
 
 ANN = ("--by", "Ann <ann@x.org>", "--reason", "WHY")

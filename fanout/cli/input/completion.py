@@ -29,7 +29,6 @@ STATE_TYPES = ("policies", "variants", "stages", "targets", "repositories", "dra
 RECORD_TYPES = ("records", "evidence", "approvals", "decisions", "publications")
 RESOURCE_TYPES = (*STATE_TYPES, *RECORD_TYPES)
 
-
 ALIASES = {
     "policy": "policies",
     "upol": "policies",
@@ -54,7 +53,6 @@ ALIASES = {
     "deci": "decisions",
     "publication": "publications",
 }
-
 
 _SIZE_LIMIT = 4_000_000  # bytes of declarations; more would take too long for a completion
 

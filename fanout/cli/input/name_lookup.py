@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanout.api.field_errors import suggest_name
 from fanout.api.reasons import Reason
-from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import are_policies_unread, check_policies
 from fanout.cli.output.pass_output import report_input_errors
+from fanout.cli.process_exit import not_found
 from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped

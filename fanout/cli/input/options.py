@@ -132,7 +132,6 @@ _SHARED_OPTIONS: dict[str, Option] = {
     ),
 }
 
-
 ERROR_OPTIONS = ("verbosity", "color")  # of every verb that can fail for another reason than usage
 # of verbs that observe repositories and change nothing; and of those that record, because in a
 # cluster they create objects
@@ -290,7 +289,7 @@ def with_settings(
             )
             takes_namespace = "namespace" in options and not flags.get("all_namespaces")
             if takes_namespace and settings.reads_cluster and not settings.namespace:
-                access = load_module("cli.cluster_access")
+                access = load_module("cli.declarations")
                 settings = replace(settings, namespace=access.find_default_namespace(settings))
             session.verbosity, session.color = settings.verbosity, settings.color
             set_quiet(quiet=settings.quiet)

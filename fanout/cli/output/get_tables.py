@@ -12,8 +12,8 @@ from fanout.api.promotion_policy import normalize_person
 from fanout.api.results import STAGE_COLUMNS, TARGET_COLUMNS
 from fanout.api.table_column import Object, TableColumn
 from fanout.api.view_base import dump_view
-from fanout.cli.command_errors import not_found
 from fanout.cli.output.text_layout import format_age
+from fanout.cli.process_exit import not_found
 from fanout.cli.startup import Program
 from fanout.cli.terminal import complete_text, print_message
 from fanout.errors import FanoutError
@@ -33,7 +33,6 @@ _COLUMNS: Mapping[str, Sequence[TableColumn]] = {
     "conflicts": CONFLICT_COLUMNS,
     "repositories": REPOSITORY_COLUMNS,
 }
-
 
 PUBLICATION = "PublicationView"
 KINDS_BY_TYPE: Mapping[str, tuple[str, ...]] = {

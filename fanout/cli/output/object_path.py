@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from fanout.cli.command_errors import invalid_setting
+from fanout.cli.process_exit import invalid_setting
 from fanout.errors import InvalidInput
 
 Step = Callable[[Any], Iterator[Any]]

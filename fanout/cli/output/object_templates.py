@@ -10,7 +10,7 @@ from pathlib import Path
 from fanout.api.field_errors import FieldError, format_path
 from fanout.api.object_meta import API_VERSION, DEFAULT_NAMESPACE
 from fanout.api.validators.object_validation import validate_object
-from fanout.cli.command_errors import invalid_setting
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import Settings
 from fanout.declared.declaration_assembly import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput

@@ -13,7 +13,7 @@ from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
 from fanout.ports import RecordStore
 from fanout.present.enforcement_conditions import list_unenforced
-from fanout.present.hold_listing import list_holds
+from fanout.present.policy_counts import list_holds
 from fanout.reconcile.pass_results import PassPlan, PassProblem, PassReport
 from fanout.reconcile.problem_aggregation import (
     count_failures,

@@ -1,6 +1,9 @@
-"""Layout of text for people: wrapped sentences, aligned rows, commands, relative times.
+"""Layout of text for people: tables, wrapped sentences, aligned rows, commands, relative times.
 
-Lines fit the terminal. In a pipe without COLUMNS a program finds whole sentences.
+Lines fit the terminal. In a pipe tables have full width, and without COLUMNS a program finds whole
+sentences. On a terminal the least important columns of a table are cut first, then left out. A head
+`…` at the end of the line shows that columns are missing. In a pipe nothing is left out, so awk can
+count columns.
 """
 
 import os
@@ -12,7 +15,95 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from fanout.api.durations import format_instant
+from fanout.cli.lazy_import import load_module
 from fanout.cli.terminal import complete_text, escape_control
+
+GAP = 3  # spaces between two columns
+CUT_MARK = "…"
+_CELL_LIMIT = 1000  # characters of a cell in a pipe; longer ones would pad every other line
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)
+
+
+def format_fitted(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    priorities: Sequence[int],
+    cut_widths: Sequence[int],
+) -> str:
+    """Format a table of at most `width` characters per line; None: in full width.
+
+    `priorities`: importance of each column, 0 first; `cut_widths`: width to which its cells, but
+    not its head, may be cut before columns are left out, or 0. `heads` may be empty.
+    """
+    lines = [heads, *rows] if heads else [*rows]
+    if not lines:
+        return ""
+    if width is None:
+        return format_full(lines)
+    naturals = [max(map(cell_width, cells)) for cells in zip(*lines, strict=True)]
+    head_widths = map(cell_width, heads) if heads else [0] * len(naturals)
+    columns = zip(naturals, head_widths, cut_widths, strict=True)
+    minima = [min(it, max(cut_width or it, head_width)) for it, head_width, cut_width in columns]
+    visible = sorted(range(len(naturals)), key=lambda index: (priorities[index], index))
+    available = width
+    while len(visible) > 1 and _total([minima[it] for it in visible]) > available:
+        # The mark that stands for missing columns is a column itself.
+        available = width - GAP - len(CUT_MARK)
+        visible.pop()
+    widths = [minima[index] if index in visible else 0 for index in range(len(naturals))]
+    slack = available - _total([minima[it] for it in visible])
+    for index in visible:
+        growth = max(min(naturals[index] - widths[index], slack), 0)
+        widths[index] += growth
+        slack -= growth
+    # The last remaining column may be cut below its minimum.
+    if slack < 0:
+        widths[visible[0]] = max(widths[visible[0]] + slack, 1)
+    texts = []
+    for line in lines:
+        shown = ((cell, size) for cell, size in zip(line, widths, strict=True) if size)
+        cells = [(cut_text(cell, size), size) for cell, size in shown]
+        padded = [f"{cell}{' ' * (size - cell_width(cell))}" for cell, size in cells]
+        texts.append((" " * GAP).join(padded))
+    if heads and 0 in widths:
+        texts[0] += f"{' ' * GAP}{CUT_MARK}"
+    return "".join(f"{text.rstrip()}\n" for text in texts)
+
+
+def format_full(lines: Sequence[Sequence[str]]) -> str:
+    """Format left-aligned columns in full width, without trailing spaces."""
+    if not lines:
+        return ""
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    if any(width > _CELL_LIMIT for width in widths):
+        return format_full([[cut_text(cell, _CELL_LIMIT) for cell in line] for line in lines])
+    # One format string serves all lines of a table, which can have ten thousand.
+    line_format = (" " * GAP).join([f"%-{width}s" for width in widths])
+    return "".join([f"{(line_format % tuple(line)).rstrip()}\n" for line in lines])
+
+
+def cut_text(text: str, width: int) -> str:
+    """Return the text, or its beginning and an ellipsis if it is wider than `width`."""
+    if cell_width(text) <= width:
+        return text
+    if text.isascii():
+        return f"{text[: width - 1]}{CUT_MARK}"
+    # Padded with a space where the character at the end takes two cells.
+    beginning: str = load_module("cells", "rich").set_cell_size(text, width - 1)
+    return f"{beginning}{CUT_MARK}"
+
+
+def cell_width(text: str) -> int:
+    """Return the number of terminal cells of the text; some characters take two, or none."""
+    if text.isascii():
+        return len(text)
+    width: int = load_module("cells", "rich").cell_len(text)
+    return width
+
 
 _MIN_WIDTH = 20
 _MIN_TEXT = 28  # columns of a wrapped last cell; with fewer it goes onto lines of its own

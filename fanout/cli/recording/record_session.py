@@ -19,7 +19,6 @@ from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.object_meta import API_VERSION, GROUP, Label
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.record_objects import RECORD_MODELS
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import (
     complete_policies,
     complete_revisions,
@@ -28,9 +27,9 @@ from fanout.cli.input.completion import (
 )
 from fanout.cli.input.name_lookup import find_policy, find_variant_of, refuse_stopped
 from fanout.cli.input.options import READ_OPTIONS, Function, Option, with_settings
-from fanout.cli.output.json_yaml import format_yaml
 from fanout.cli.output.pass_output import print_actions, print_problems, print_report
-from fanout.cli.output.printer import write_stdout
+from fanout.cli.output.printer import format_yaml, write_stdout
+from fanout.cli.process_exit import invalid_setting, not_found
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import escape_control, print_message

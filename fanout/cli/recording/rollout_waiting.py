@@ -17,8 +17,8 @@ from fanout.api.gate_vocabulary import VariantState, Verdict
 from fanout.api.reasons import AWAITS_APPROVERS
 from fanout.api.results import VariantResult
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import Option, VerbCommand
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.recording.decision_effect import find_variants_done, is_in_force
 from fanout.cli.recording.record_session import RecordSession
 from fanout.cli.settings import Settings

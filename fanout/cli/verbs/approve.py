@@ -8,12 +8,11 @@ import click
 from fanout.api.durations import format_duration
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import select_variants
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.process_exit import ExitCode, exit_code_after
-from fanout.cli.recording.approval_eligibility import build_no_draft, find_author
+from fanout.cli.process_exit import ExitCode, exit_code_after, invalid_setting, not_found
+from fanout.cli.recording.eligibility import build_no_draft, find_author, select_decided
 from fanout.cli.recording.record_session import (
     RecordRequest,
     RecordSession,
@@ -23,7 +22,6 @@ from fanout.cli.recording.record_session import (
     subject_options,
     with_request,
 )
-from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.errors import InvalidInput
 from fanout.gates.gate_facts import VariantFacts
 from fanout.gates.gate_rules import ApprovalRule

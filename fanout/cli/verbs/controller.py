@@ -1,24 +1,25 @@
 """`fanout controller`: run continuously on the objects of a Kubernetes API server."""
 
 import socket
+from typing import Any
 
 import click
 
-from fanout.cli.cluster_access import open_watched_cluster
-from fanout.cli.continuous_operation import (
-    build_dependencies,
-    configure_log,
-    hooks_option,
-    interval_option,
-    listen_option,
-    operate,
-    parse_operation,
+from fanout.cli.declarations import open_watched_cluster
+from fanout.cli.input.options import (
+    READ_OPTIONS,
+    VerbCommand,
+    with_settings,
 )
-from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
-from fanout.cli.startup import OpenCluster, check_configuration, open_program
+from fanout.cli.startup import (
+    OpenCluster,
+    check_configuration,
+    open_program,
+)
 from fanout.cli.terminal import set_commands
+from fanout.cli.verbs.run import build_dependencies, operate, operation_options, parse_operation
 from fanout.controller.cluster_operation import ClusterOperation, FinalizedInventory
 from fanout.controller.declaration_reader import SettlingTime
 from fanout.controller.loop_health import LoopObserver
@@ -32,11 +33,9 @@ _SETTLING = SettlingTime(quiet=0.1, longest=3.0)
 
 
 @click.command(cls=VerbCommand)
-@interval_option
-@hooks_option
-@listen_option
+@operation_options
 @with_settings([name for name in READ_OPTIONS if name not in _UNUSED_OPTIONS])
-def command(settings: Settings, interval: str, hooks: str | None, listen: str | None) -> ExitCode:
+def command(settings: Settings, **options: Any) -> ExitCode:
     """Run continuously on the objects of a Kubernetes cluster.
 
     Objects are read from the API server and watched: those of fanout, and those of kinds that
@@ -45,13 +44,13 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
     are read again. The records repository has no default here: name it with --records, or in the
     FanoutConfiguration. SIGTERM and SIGINT stop the process after the current pass.
     """
-    operation = parse_operation(settings, interval, hooks, listen)
+    operation = parse_operation(settings, **options)
     settings = replace(settings, is_controller=True, namespace="")
     # Messages advise commands of the machine on which it runs. In a pod without a kubeconfig the
     # options are of no use to a reader, who is elsewhere.
     given = () if settings.is_in_pod else settings.commands.options
-    options = (it for it in given if it[0] != "namespace")
-    commands = MessageCommands((("all_namespaces", ""), *options), in_cluster=True)
+    kept = (it for it in given if it[0] != "namespace")
+    commands = MessageCommands((("all_namespaces", ""), *kept), in_cluster=True)
     settings = replace(settings, commands=commands)
     set_commands(commands)
     # Before anything is connected to: what is configured may be wrong.
@@ -72,7 +71,6 @@ def command(settings: Settings, interval: str, hooks: str | None, listen: str | 
             observers: list[LoopObserver] = []
             writer = cluster.open_status_writer(socket.gethostname())
             with cluster_operation.run_observers(writer, observers):
-                configure_log(program)
                 operate(
                     program,
                     operation,

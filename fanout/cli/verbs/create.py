@@ -4,7 +4,6 @@ from typing import Any
 
 import click
 
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
     build_metadata,
@@ -16,6 +15,7 @@ from fanout.cli.output.object_templates import (
     split_list,
 )
 from fanout.cli.output.printer import write_lines, write_stdout
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import STANDARD_INPUT, OutputFormat, Settings
 
 _dry_run_option = click.option(

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from fanout.api.field_errors import suggest_name
-from fanout.cli.command_errors import not_found
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import format_table, write_stdout
+from fanout.cli.process_exit import not_found
 from fanout.cli.settings import Settings
 
 _PACKAGE = Path(str(resources.files("fanout")))

@@ -8,7 +8,6 @@ import click
 
 from fanout.api.explanation_view import ExplainedConflict, ExplanationView
 from fanout.api.view_base import dump_view
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
@@ -22,20 +21,20 @@ from fanout.cli.input.name_lookup import (
 )
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.input.variant_files import open_variant_files
-from fanout.cli.output.explanation_text import ExplanationLayout, format_explanation, format_fleet
+from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.output.pass_output import report_refused_records
 from fanout.cli.output.printer import build_list, print_value, write_stdout
 from fanout.cli.output.text_layout import text_width
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, invalid_setting
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import is_colored
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.present.explanation.explanation_notes import describe_conflicts, has_conflicts
+from fanout.present.explanation.explanation_notes import describe_conflict, has_conflicts
 from fanout.present.explanation.policy_explanation import PolicyExplainer, open_explainers
-from fanout.present.view_meta import select_policies
+from fanout.present.policy_entry import select_policies
 from fanout.reconcile.pass_results import PolicyResult
 from fanout.reconcile.pass_scope import PassMode
 from fanout.selection.label_selector import parse_selector
@@ -82,7 +81,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             explainers = open_explainers(observed, settings.commands)
             explanations = [it.explain_policy() for it in explainers]
             names = {own: shown for it in explainers for own, shown in it.names.items()}
-            lines = format_fleet(explanations, replace(layout, names=names))
+            lines = replace(layout, names=names).format_fleet(explanations)
             failed = any(it.fix_count for it in explainers)
         if settings.output is OutputFormat.TABLE:
             text = "".join(f"{line}\n" for line in lines)
@@ -121,7 +120,7 @@ def _explain_subject(
         item_stage, item_variant = _find_part(item, stage, variant, program.read_declared())
         explanation = _explain(program, explainer, item_stage, item_variant)
         explanations.append(explanation)
-        lines.append(format_explanation(explanation, replace(layout, names=explainer.names)))
+        lines.append(replace(layout, names=explainer.names).format_explanation(explanation))
         # A target without a variant is in no stage.
         names = {it.spec.name for it in item.variants if it.spec.stage == item_stage}
         if item_variant:
@@ -209,7 +208,7 @@ def _find_conflicts(
     if not (variant.selected.has_current_draft and has_conflicts(variant)):
         return ()
     conflicts = open_variant_files(program, variant.spec.name).conflicts
-    return describe_conflicts(item, variant, conflicts)
+    return [describe_conflict(item, variant, it.key, str(it)) for it in conflicts]
 
 
 def _refuse_failed(item: PolicyResult, name: str) -> None:

@@ -10,13 +10,12 @@ from fanout.api.field_errors import InvalidValue
 from fanout.api.output_views import ForecastView, ForecastViewSpec
 from fanout.api.table_column import TableColumn
 from fanout.api.view_base import ViewMeta, dump_view
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found
 from fanout.cli.input.completion import complete_policies, complete_revisions
 from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import print_objects
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, invalid_setting, not_found
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_program
 from fanout.controller.sweep_schedule import build_timetable

@@ -20,7 +20,6 @@ from fanout.api.object_meta import Label
 from fanout.api.reasons import Reason
 from fanout.api.table_column import Object
 from fanout.api.view_base import ViewModel, dump_views
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, check_policies
 from fanout.cli.input.completion import (
     ALIASES,
@@ -34,16 +33,15 @@ from fanout.cli.input.completion import (
 from fanout.cli.input.name_lookup import read_input, target_names
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, selector_option, with_settings
 from fanout.cli.output import get_tables
-from fanout.cli.output.json_yaml import format_json
 from fanout.cli.output.pass_output import report_refused_records
-from fanout.cli.output.printer import print_objects
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.output.printer import format_json, print_objects
+from fanout.cli.process_exit import ExitCode, invalid_setting, not_found
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput
-from fanout.present import conflict_views, object_views
+from fanout.present import object_views
 from fanout.reconcile.pass_results import PassPlan
 from fanout.reconcile.pass_scope import PassMode
 from fanout.selection.label_selector import FlagSelector, matches, parse_selector
@@ -177,7 +175,7 @@ _WATCH_SECONDS = 2.0  # seconds between two observations of --watch
 _VIEW_BUILDERS: Mapping[str, Callable[[PassPlan], Sequence[ViewModel]]] = {
     "stages": object_views.list_stages,
     "drafts": object_views.list_drafts,
-    "conflicts": conflict_views.list_conflicts,
+    "conflicts": object_views.list_conflicts,
 }
 
 

@@ -2,8 +2,8 @@
 
 import click
 
-from fanout.cli.command_errors import not_found
 from fanout.cli.output.printer import write_stdout
+from fanout.cli.process_exit import not_found
 
 
 @click.command()

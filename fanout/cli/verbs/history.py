@@ -8,7 +8,6 @@ from fanout.api.durations import format_duration, parse_duration, parse_instant
 from fanout.api.field_errors import InvalidValue
 from fanout.api.table_column import Object, TableColumn
 from fanout.api.view_base import dump_views
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found
 from fanout.cli.input.completion import complete_subjects
 from fanout.cli.input.name_lookup import (
@@ -20,7 +19,7 @@ from fanout.cli.input.name_lookup import (
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.get_tables import describe_unread
 from fanout.cli.output.printer import check_output, print_objects
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, invalid_setting, not_found
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.startup import open_program
 from fanout.cli.terminal import print_message

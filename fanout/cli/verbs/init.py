@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.object_templates import (
     build_metadata,
@@ -22,6 +21,7 @@ from fanout.cli.output.object_templates import (
     split_list,
 )
 from fanout.cli.output.printer import write_lines, write_stdout
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import OutputFormat, Settings
 
 _URL = re.compile(r"[a-z+]+://|[\w.-]+@?[\w.-]*:")

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import click
 
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import read_input
 from fanout.cli.input.options import READ_OPTIONS, VerbCommand, detailed_option, with_settings
 from fanout.cli.output.pass_output import print_plan
-from fanout.cli.process_exit import ExitCode, detailed_exit_code
+from fanout.cli.process_exit import ExitCode, detailed_exit_code, invalid_setting
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import open_program
 from fanout.errors import InvalidInput

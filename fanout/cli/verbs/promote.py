@@ -5,11 +5,11 @@ import click
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.record_objects import is_expired
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.output.pass_output import print_report
-from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.process_exit import ExitCode, exit_code_after, invalid_setting, not_found
 from fanout.cli.recording.decision_effect import DecisionSubject
+from fanout.cli.recording.eligibility import select_decided
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,
@@ -24,7 +24,6 @@ from fanout.cli.recording.rollout_waiting import (
     wait_option,
     wait_until_published,
 )
-from fanout.cli.recording.undecided_conflicts import select_decided
 from fanout.cli.settings import REPORT_FORMATS, parse_instant_option
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.reconcile.pass_results import PassPlan, PassReport

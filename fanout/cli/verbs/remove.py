@@ -10,7 +10,6 @@ from fanout.api.field_errors import suggest_name
 from fanout.api.gate_vocabulary import Action
 from fanout.api.object_meta import DEFAULT_NAMESPACE
 from fanout.api.results import Hold
-from fanout.cli.command_errors import invalid_setting, not_found, nothing_to_do
 from fanout.cli.input.completion import complete_policies, complete_variants
 from fanout.cli.input.name_lookup import (
     find_named_variants,
@@ -20,7 +19,7 @@ from fanout.cli.input.name_lookup import (
 )
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.printer import write_stdout
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, invalid_setting, not_found, nothing_to_do
 from fanout.cli.recording.record_session import (
     REPEATED,
     RecordRequest,

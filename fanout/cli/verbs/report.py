@@ -9,10 +9,10 @@ import click
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.text_fields import LINK
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.input.completion import complete_checks
 from fanout.cli.input.name_lookup import refuse_unrecordable, select_variants
 from fanout.cli.input.options import VerbCommand
+from fanout.cli.process_exit import invalid_setting, not_found
 from fanout.cli.recording.record_session import (
     REPEATED,
     RecordRequest,
@@ -37,12 +37,7 @@ _REPORT_AFTERWARDS = "report after publication"
 
 
 def resolve_commit(
-    commit_id: str,
-    stage: str,
-    variants: Sequence[RenderedVariant],
-    git: GitStore,
-    *,
-    drafted: bool = False,
+    commit_id: str, stage: str, variants: Sequence[RenderedVariant], git: GitStore, *, drafted: bool
 ) -> str:
     """Return the full id of the commit with this id or prefix.
 

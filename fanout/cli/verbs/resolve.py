@@ -7,8 +7,8 @@ import click
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting, nothing_to_do
 from fanout.cli.input.options import VerbCommand
+from fanout.cli.process_exit import invalid_setting, nothing_to_do
 from fanout.cli.recording.record_session import (
     RecordRequest,
     open_record_session,

@@ -6,9 +6,8 @@ import click
 
 from fanout.api.gate_vocabulary import OverridableGate
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.input.name_lookup import select_variants
-from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.process_exit import ExitCode, exit_code_after, invalid_setting
 from fanout.cli.recording.decision_effect import DecisionSubject
 from fanout.cli.recording.record_session import (
     RecordRequest,

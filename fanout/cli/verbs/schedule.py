@@ -22,11 +22,11 @@ from fanout.calendar.publication_calendar import (
     iterate_changes,
 )
 from fanout.calendar.time_zone import parse_zone
-from fanout.cli.command_errors import invalid_setting, not_found
 from fanout.cli.declarations import build_not_found, open_files
 from fanout.cli.input.completion import complete_promotions
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, namespace_option, with_settings
 from fanout.cli.output.printer import print_objects, print_value
+from fanout.cli.process_exit import invalid_setting, not_found
 from fanout.cli.settings import OutputFormat, Settings, parse_instant_option
 from fanout.cli.terminal import print_message
 from fanout.declared.declared_objects import DeclaredObjects

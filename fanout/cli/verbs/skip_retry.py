@@ -6,10 +6,9 @@ import click
 
 from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import not_found, nothing_to_do
 from fanout.cli.input.name_lookup import require_candidate, select_variants
 from fanout.cli.input.options import VerbCommand
-from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.process_exit import ExitCode, exit_code_after, not_found, nothing_to_do
 from fanout.cli.recording.decision_effect import DecisionSubject
 from fanout.cli.recording.record_session import (
     RecordRequest,

@@ -8,13 +8,12 @@ import click
 from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
-from fanout.cli.command_errors import invalid_setting
 from fanout.cli.declarations import are_policies_unread
 from fanout.cli.input.completion import complete_policies
 from fanout.cli.input.name_lookup import find_policy, refuse_unrecordable
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.output.pass_output import report_input_errors
-from fanout.cli.process_exit import ExitCode, exit_code_after
+from fanout.cli.process_exit import ExitCode, exit_code_after, invalid_setting
 from fanout.cli.recording.record_session import (
     RecordRequest,
     RecordSession,

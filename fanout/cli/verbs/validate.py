@@ -6,11 +6,10 @@ import click
 
 from fanout.api.object_meta import GROUP
 from fanout.api.text_fields import pluralize
-from fanout.cli.command_errors import not_found
 from fanout.cli.declarations import open_files
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
 from fanout.cli.output.printer import print_value, write_lines
-from fanout.cli.process_exit import ExitCode
+from fanout.cli.process_exit import ExitCode, not_found
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.file_cluster import read_located_configuration

@@ -19,7 +19,6 @@ from fanout.gates.gate_rules import HAND_WRITTEN
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts, effective_from
 from fanout.gates.rollback_pins import find_pin
-from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
@@ -181,26 +180,19 @@ def _pin_notes(item: PolicyResult, stage: str, variant: str = "") -> Iterator[Ex
 def list_conflicts(item: PolicyResult, variant: RenderedVariant) -> Iterator[ExplainedConflict]:
     """Yield the conflicts of the variant's draft by the keys and files in its trailers.
 
-    The trailers have no values; `describe_conflicts` takes those of another merge.
+    The trailers have no values; another merge finds those.
     """
     draft = find_release_draft(variant)
     for dispute in parse_disputes(draft.trailers.conflicts) if draft is not None else ():
         place = escape_unprintable(dispute.file) or "a value"
         taken = f"{place}: the {dispute.winner.value} value is in the draft"
-        yield _build_conflict(item, variant, dispute.key, taken)
+        yield describe_conflict(item, variant, dispute.key, taken)
 
 
-def describe_conflicts(
-    item: PolicyResult, variant: RenderedVariant, conflicts: Iterable[MergeConflict]
-) -> Iterator[ExplainedConflict]:
-    """Yield the given conflicts of the variant's draft with all three values of each."""
-    for conflict in conflicts:
-        yield _build_conflict(item, variant, conflict.key, str(conflict))
-
-
-def _build_conflict(
+def describe_conflict(
     item: PolicyResult, variant: RenderedVariant, key: str, text: str
 ) -> ExplainedConflict:
+    """Return a conflict of the variant's draft with what decided it; `text` describes it."""
     draft = find_release_draft(variant)
     # The latest decision that covers the conflict.
     decision: RecordEntry | None = None

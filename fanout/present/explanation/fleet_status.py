@@ -40,7 +40,7 @@ class FleetStatus(Value):
         return min((it for it in instants if it is not None), default=None)
 
 
-def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands | None = None) -> FleetStatus:
+def build_fleet_status(pass_plan: PassPlan, commands: MessageCommands) -> FleetStatus:
     """Build the status from a pass; `commands` complete those in it for their reader."""
     explainers = open_explainers(pass_plan, commands)
     explanations = tuple(it.explain_policy() for it in explainers)

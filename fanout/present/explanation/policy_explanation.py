@@ -35,8 +35,8 @@ class PolicyExplainer:
         self,
         item: PolicyResult,
         problems: Collection[PassProblem],
-        shared_names: Collection[str] = (),
-        commands: MessageCommands | None = None,
+        shared_names: Collection[str],
+        commands: MessageCommands,
     ) -> None:
         """Find the blockers of the policy, whose `problems` are those of the pass.
 
@@ -50,14 +50,13 @@ class PolicyExplainer:
         self.names = self.entry.display_names
         blockers = find_blockers(item, problems)
         self.fix_count = sum(it.needs_fix for it in problems)
-        self.commands = commands or MessageCommands()
         # Commands of sentences and notes name the policy alone.
         self._scope = MessageCommands((("namespace", namespace),) if namespace else ())
         if namespace:
             blockers = tuple(
                 replace(it, message=self._scope.complete_text(it.message)) for it in blockers
             )
-        self._builder = CommandBuilder(item, blockers, self.names, self._scope, self.commands)
+        self._builder = CommandBuilder(item, blockers, self.names, self._scope, commands)
         self.blockers = tuple(self._with_commands(it) for it in blockers)
 
     def explain_policy(self) -> ExplanationView:
@@ -103,7 +102,7 @@ class PolicyExplainer:
         """Explain one stage. The policy has been evaluated and has it."""
         decision = self.item.decision
         assert decision is not None, "the policy has been evaluated"
-        entry = self.entry.find_stage(stage)
+        entry = next(it for it in self.entry.stages if it.name == stage)
         members = [it for it in decision.variants.values() if it.stage == stage]
         variants = [it.variant for it in entry.variants]
         blockers = select_blockers(self.blockers, stage, variants, is_stage=True)
@@ -209,9 +208,7 @@ def list_commands(status: ExplanationStatus) -> Sequence[str]:
     return [*lines, "fanout sweep"] if status.moving else lines
 
 
-def open_explainers(
-    pass_plan: PassPlan, commands: MessageCommands | None = None
-) -> list[PolicyExplainer]:
+def open_explainers(pass_plan: PassPlan, commands: MessageCommands) -> list[PolicyExplainer]:
     """Return an explainer of each policy; `commands` complete those in it for their reader."""
     problems: dict[str, list[PassProblem]] = {}
     for problem in pass_plan.problems:

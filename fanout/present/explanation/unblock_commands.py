@@ -74,7 +74,7 @@ class CommandBuilder:
         blockers: Sequence[Blocker],
         names: Mapping[str, str],
         scope: MessageCommands,
-        commands: MessageCommands | None = None,
+        commands: MessageCommands,
     ) -> None:
         """Prepare the commands about `blockers`, which are all of the policy.
 
@@ -85,7 +85,7 @@ class CommandBuilder:
         self.blockers = blockers
         self.names = names
         self._policy_scope = scope
-        self._commands = commands or MessageCommands()
+        self._commands = commands
         self._evaluations = item.decision.variants if item.decision is not None else {}
         # By identity. Stages after a blocked one share its commands, in a diamond several times.
         # The blocker is kept beside its commands, so that no other object gets its id.
@@ -107,8 +107,6 @@ class CommandBuilder:
             **dict.fromkeys(_UNANSWERED, self._build_reports),
             **dict.fromkeys(_FAILED, self._build_ways_on),
             Reason.APPROVAL_MISSING: self._build_approvals,
-            Reason.DECISION_WAITS: self._build_withdrawals,
-            Reason.MERGE_CONFLICT: self._build_resolutions,
             Reason.SUSPENDED: self._build_resumptions,
         }
         reason = blocker.reason
@@ -121,32 +119,57 @@ class CommandBuilder:
             # The revision may be newer than the candidate.
             override = ("--revision", blocker.revision, "--override", OverridableGate.SOAK.value)
             yield self._command("promote", *self._scope(blocker), *override, *_WHY)
+        elif reason == Reason.DECISION_WAITS:
+            # The withdrawal of each decision that the sentence names.
+            facts = self.item.facts
+            for decision in facts.records.decisions if facts is not None else ():
+                if decision.name in blocker.message:
+                    yield self._command("withdraw", decision.name, *_WHY)
+        elif reason == Reason.MERGE_CONFLICT:
+            is_by_hand = self.item.resolved_policy.upstream_policy is None
+            for name in blocker.variants[:_MAX_NAMED]:
+                shown = self.names.get(name, name)
+                yield shlex.join(["fanout", "diff", name if "/" in shown else shown])
+                yield self._command("resolve", *(() if is_by_hand else ("--variant", shown)), *_WHY)
         elif reason == Reason.REMOVAL_AWAITS:
             # What holds removals, which later stages have first.
             for other in self.blockers:
                 if other.reason != reason and self._find_orphans(other):
                     yield from self.build(other)
         elif orphans := self._find_orphans(blocker):
-            if reason == Reason.REQUEST_CLOSED:
-                yield from find_decisions(blocker.message)
-            elif reason in _ENDED_BY_REMOVAL:
-                is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
-                edited = find_edited(self.item.removals)
-                for name in ("--all-gone",) if is_all else orphans:
-                    # One command for all holds of a variant: without the option it is refused.
-                    option = ("--edited",) if name in edited or (is_all and edited) else ()
-                    yield self._command("remove", name, *option, *_WHY)
+            yield from self._build_removals(blocker, orphans)
         elif options is not None:
             verb, *arguments = options
             yield self._command(verb, *self._scope(blocker), *arguments, *_WHY)
         else:
-            for command in find_decisions(blocker.message):
-                if self._is_refused_removal(command, blocker):
-                    continue
-                # The sentence is the one of the first variant.
-                is_promotion = command.startswith("fanout promote ")
-                scoped = self._command("promote", *self._scope(blocker), *_WHY)
-                yield scoped if is_promotion else command
+            yield from self._build_quoted(blocker)
+
+    def _build_quoted(self, blocker: Blocker) -> Iterator[str]:
+        """Yield the commands that the sentence has, which is the one of the first variant."""
+        lines, orphans = self.item.status.variants, {it.name for it in self.item.orphans}
+        for command in find_decisions(blocker.message):
+            # Of a variant that has a target and left nothing behind: the target goes first.
+            is_refused = command.startswith("fanout remove ") and any(
+                name in blocker.variants and name not in orphans and not lines[name].left
+                for name in lines.keys() & set(shlex.split(command))
+            )
+            if command.startswith("fanout promote "):
+                yield self._command("promote", *self._scope(blocker), *_WHY)
+            elif not is_refused:
+                yield command
+
+    def _build_removals(self, blocker: Blocker, orphans: Sequence[str]) -> Iterator[str]:
+        """Yield the removals of variants without a target that end the blocker."""
+        reason = blocker.reason
+        if reason == Reason.REQUEST_CLOSED:
+            yield from find_decisions(blocker.message)
+        elif reason in _ENDED_BY_REMOVAL:
+            is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
+            edited = find_edited(self.item.removals)
+            for name in ("--all-gone",) if is_all else orphans:
+                # One command for all holds of a variant: without the option it is refused.
+                option = ("--edited",) if name in edited or (is_all and edited) else ()
+                yield self._command("remove", name, *option, *_WHY)
 
     def _command(self, verb: str, *arguments: str) -> str:
         policy = self.item.resolved_policy.name
@@ -212,13 +235,6 @@ class CommandBuilder:
         if reason == Reason.HALTED and elsewhere:
             scope = self._scope(replace(blocker, variants=elsewhere), by_name=True)
             yield self._command("skip", *scope, "--revision", blocker.revision, *_WHY)
-
-    def _build_withdrawals(self, blocker: Blocker) -> Iterator[str]:
-        """Yield the withdrawal of each decision that the sentence names."""
-        facts = self.item.facts
-        for decision in facts.records.decisions if facts is not None else ():
-            if decision.name in blocker.message:
-                yield self._command("withdraw", decision.name, *_WHY)
 
     def _build_approvals(self, blocker: Blocker) -> Iterator[str]:
         """Yield the approvals that are asked for: not before `after` and the soak have passed.
@@ -325,13 +341,6 @@ class CommandBuilder:
             and it.name in unanswered
         ]
 
-    def _build_resolutions(self, blocker: Blocker) -> Iterator[str]:
-        for name in blocker.variants[:_MAX_NAMED]:
-            shown = self.names.get(name, name)
-            yield shlex.join(["fanout", "diff", name if "/" in shown else shown])
-            is_by_hand = self.item.resolved_policy.upstream_policy is None
-            yield self._command("resolve", *(() if is_by_hand else ("--variant", shown)), *_WHY)
-
     def _build_resumptions(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands that end the suspensions by decision; others are in the files."""
         facts = self.item.facts
@@ -344,19 +353,6 @@ class CommandBuilder:
                 yield self._command("resume", "--stage", name, *_WHY)
             elif kind == "variant" and name in blocker.variants:
                 yield self._command("resume", "--variant", self.names.get(name, name), *_WHY)
-
-    def _is_refused_removal(self, command: str, blocker: Blocker) -> bool:
-        """Return whether the command removes a variant that has a target and left nothing behind.
-
-        The sentence says that the target goes first.
-        """
-        if not command.startswith("fanout remove "):
-            return False
-        lines, orphans = self.item.status.variants, {it.name for it in self.item.orphans}
-        return any(
-            name in blocker.variants and name not in orphans and not lines[name].left
-            for name in lines.keys() & set(shlex.split(command))
-        )
 
     def _find_orphans(self, blocker: Blocker) -> Sequence[str]:
         orphans = [it.name for it in self.item.orphans]

@@ -1,16 +1,41 @@
-"""`fanout crds`: print CustomResourceDefinitions or admission policies, for `kubectl apply`."""
+"""`fanout schema` and `fanout crds`: print schemas for editors, and for `kubectl apply`."""
 
 import re
 
 import click
 
 from fanout.api.admission_policies import DEFAULT_SERVICE_ACCOUNT, build_admission_policies
-from fanout.api.crd_schemas import build_crds
-from fanout.cli.command_errors import invalid_setting
+from fanout.api.crd_schemas import build_crds, build_json_schemas
 from fanout.cli.input.options import ERROR_OPTIONS, VerbCommand, with_settings
-from fanout.cli.output.json_yaml import format_yaml
-from fanout.cli.output.printer import build_list, print_value, write_stdout
+from fanout.cli.output.printer import build_list, format_yaml, print_value, write_stdout
+from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import OutputFormat, Settings
+from fanout.errors import InvalidInput
+
+
+@click.command(cls=VerbCommand)
+@click.argument("kind", required=False)
+@with_settings(ERROR_OPTIONS, formats=(OutputFormat.JSON, OutputFormat.YAML))
+def schema(settings: Settings, kind: str | None) -> None:
+    """Print the JSON Schemas of all kinds.
+
+    KIND is a kind that users write, such as UpstreamPolicy, or that `fanout get` prints, such as
+    StageView. Without KIND, prints one object with the schema of each kind. Editors use the schemas
+    to complete and check files.
+    """
+    schemas = build_json_schemas()
+    if kind is None:
+        print_value(schemas, settings.output)
+        return
+    by_lower = {name.lower(): name for name in schemas}
+    if kind.lower() not in by_lower:
+        raise InvalidInput(
+            f"there is no kind {kind!r}",
+            reason="UnknownKind",
+            remedy=f"use one of {', '.join(schemas)}",
+        )
+    print_value(schemas[by_lower[kind.lower()]], settings.output)
+
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SERVICE_ACCOUNT = re.compile(rf"{_LABEL}/{_LABEL}([.]{_LABEL})*")
@@ -27,7 +52,7 @@ _SERVICE_ACCOUNT = re.compile(rf"{_LABEL}/{_LABEL}([.]{_LABEL})*")
     f" policies; with --admission.  [default: {DEFAULT_SERVICE_ACCOUNT}]",
 )
 @with_settings(ERROR_OPTIONS, formats=(OutputFormat.YAML, OutputFormat.JSON))
-def command(settings: Settings, admission: bool, service_account: str | None) -> None:
+def crds(settings: Settings, admission: bool, service_account: str | None) -> None:
     """Print the CustomResourceDefinitions, or the admission policies.
 
     The YAML output has one document for each object. To install the kinds, run `fanout crds |

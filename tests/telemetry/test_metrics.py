@@ -3,7 +3,7 @@
 import pytest
 
 from fanout.errors import Unavailable
-from fanout.telemetry.event_counters import EventCounters, EventName
+from fanout.telemetry.metrics import EventCounters, EventName
 
 COUNT, SECONDS = EventName.GIT_OPERATION, EventName.GIT_SECONDS
 

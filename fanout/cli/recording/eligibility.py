@@ -1,13 +1,15 @@
-"""Eligibility of approvals: approvers, approvable drafts, and what does not count."""
+"""Eligibility for approvals and promotions: approvers, drafts, and what is left out or excluded."""
 
 from collections.abc import Sequence
 
 from fanout.api.approver_names import format_group
 from fanout.api.durations import format_instant
 from fanout.api.gate_vocabulary import Verdict
+from fanout.api.reasons import Reason
+from fanout.api.text_fields import pluralize
 from fanout.cli.recording.decision_effect import is_published_at
 from fanout.cli.recording.record_session import RecordSession
-from fanout.errors import InvalidInput
+from fanout.errors import InvalidInput, Stopped
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.approval_index import ApprovalIndex, find_revoked, is_own_approval
 from fanout.gates.gate_evaluation import start_evaluation
@@ -140,3 +142,50 @@ def _format_draft_time(item: PolicyResult, stage: str, revision: str) -> str:
         return f"{condition} (at {format_instant(gate.next)}, if nothing else changes): {reasons}"
     forecast_command = f"`fanout forecast {item.resolved_policy.name} --revision {revision}`"
     return f"{condition}: {reasons}; {forecast_command} shows the earliest time"
+
+
+class VariantSelection(Value):
+    """Variants that a promotion or an approval covers, of those that were requested."""
+
+    variants: tuple[RenderedVariant, ...]
+    has_conflicts: bool = False  # drafts with undecided merge conflicts are among them
+    note: str = ""  # the variants left out, the reason, and the remedy
+
+
+def select_decided(
+    item: PolicyResult, variants: Sequence[RenderedVariant], verb: str, *, accept: bool
+) -> VariantSelection:
+    """Select the variants whose drafts have no undecided merge conflicts.
+
+    With `accept` all variants are selected. `verb` is the action that the others miss:
+    "approved" or "published". Raises Stopped if no variant remains.
+    """
+    undecided = item.undecided_conflicts
+    with_conflicts = [variant for variant in variants if undecided.get(variant.spec.name, 0)]
+    if accept or not with_conflicts:
+        return VariantSelection(tuple(variants), bool(with_conflicts))
+    names = [variant.spec.name for variant in with_conflicts]
+    have, are = ("has", "is") if len(with_conflicts) == 1 else ("have", "are")
+    # An error and not a note: with all variants left out, nothing that was asked for happens.
+    if len(with_conflicts) == len(variants):
+        raise Stopped(
+            f"not {verb}: {pluralize(len(with_conflicts), 'variant')} {have} undecided"
+            f" merge conflicts: {format_names(names)}",
+            reason=Reason.MERGE_CONFLICT,
+            remedy=_format_remedy(item, names[0]),
+        )
+    note = (
+        f"{len(with_conflicts)} of {pluralize(len(variants), 'variant')} {have} undecided merge"
+        f" conflicts and {are} not {verb}: {format_names(names)}. {_format_remedy(item, names[0])}"
+    )
+    without_conflicts = tuple(variant for variant in variants if variant.spec.name not in names)
+    return VariantSelection(without_conflicts, note=note)
+
+
+def _format_remedy(item: PolicyResult, name: str) -> str:
+    option = f" --variant {name}" if item.resolved_policy.upstream_policy is not None else ""
+    return (
+        f"Run `fanout diff {name}`; then commit to the draft, run `fanout resolve"
+        f" {item.resolved_policy.name}{option} --reason WHY`, or add{option} --accept-conflicts to"
+        " a promotion"
+    )

@@ -14,7 +14,7 @@ from fanout.api.explanation_view import (
 )
 from fanout.api.view_base import ViewMeta
 from fanout.cli.output.explanation_text import ExplanationLayout
-from fanout.cli.output.fleet_screen import format_fleet_status
+from fanout.cli.verbs.status import format_fleet_status
 from fanout.present.explanation.fleet_status import FleetStatus
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fanout.disk_cache import write_cache_file
-from fanout.present.notifications.outbox_file import NO_STATE, OutboxFile
+from fanout.present.notifications.notifier import NO_STATE, OutboxFile
 
 CONTENTS = {
     "an event that is not known": {
