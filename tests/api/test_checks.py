@@ -126,7 +126,7 @@ def test_an_approval_says_itself_for_how_long_it_counts():
     assert told == ["freshFor: freshFor has no effect for an approval; use expires"]
 
 
-def test_nothing_that_is_published_is_approved():
+def test_an_approval_of_published_variants_is_refused():
     [told] = faults_of("approval: {from: [sre]}")
     assert told.endswith("; move it to requires")
 

@@ -44,7 +44,7 @@ DEPENDENCIES = [
 @pytest.mark.parametrize(
     ("_", "entry", "sentences"), DEPENDENCIES, ids=map(itemgetter(0), DEPENDENCIES)
 )
-def test_what_a_variant_cannot_wait_for(_, entry, sentences):
+def test_a_variant_refuses_a_malformed_dependency(_, entry, sentences):
     assert faults_of(waiting(entry)) == [f"spec.dependsOn{sentence}" for sentence in sentences]
 
 
@@ -58,7 +58,7 @@ def linked(name, *others, package=None):
     return made("package-variant", name, downstream=downstream, dependsOn=list(others))
 
 
-def test_what_nobody_declares_is_waited_for_by_name():
+def test_a_dependency_on_an_undeclared_object_is_named():
     world = [made("upstream-policy")]
     assert told(
         *world,
@@ -78,7 +78,7 @@ def test_what_nobody_declares_is_waited_for_by_name():
     ]
 
 
-def test_what_has_faults_of_its_own_is_not_missing():
+def test_an_invalid_object_is_not_missing_for_its_dependents():
     named = {
         ("PackageVariant", "platform", "base"),
         ("UpstreamPolicy", "platform", "monitoring"),

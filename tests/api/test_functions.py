@@ -102,7 +102,7 @@ def test_all_of_a_kptfile_s_pipeline_may_stand_in_a_variant():
     ) == []  # fmt: skip
 
 
-def test_what_only_an_administrator_can_allow_is_a_warning():
+def test_a_function_that_an_administrator_must_allow_is_a_warning():
     data = copy.deepcopy(VARIANT)
     data["spec"]["pipeline"] = {
         "mutators": [{"image": "set-labels", "configMap": {"a": "b"}}, {"image": "gatekeeper:v1"}],

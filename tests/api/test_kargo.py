@@ -90,7 +90,7 @@ def test_a_stage_whose_gate_is_not_understood_is_left_out(_, sources, field):
     assert ("prod", f"spec.requestedFreight[0].{field}") in lost
 
 
-def test_what_comes_after_a_stage_that_is_left_out_goes_too():
+def test_a_stage_after_an_omitted_stage_is_omitted_too():
     spec, _ = policy(stage("a"), stage("b", "nowhere"), stage("c", "b"), stage("d", "a", "c"))
     assert [it["name"] for it in spec["stages"]] == ["a"]
 
@@ -125,7 +125,7 @@ def test_a_stage_without_steps_joins_and_has_no_target():
     assert lost == []
 
 
-def test_what_joins_nothing_is_left_out_and_waited_for_by_nobody():
+def test_a_join_without_upstream_stages_is_omitted_with_the_references_to_it():
     passing, further = stage("all", steps=[]), stage("more", "all", steps=[])
     spec, lost = policy(passing, further, stage("a", "more"), stage("b", "a", "all"))
     assert spec["stages"] == [{"name": "a"}, {"name": "b", "after": {"stages": ["a"]}}]
@@ -200,7 +200,7 @@ PACKAGES = [
 
 
 @pytest.mark.parametrize(("_", "paths", "package"), PACKAGES, ids=map(itemgetter(0), PACKAGES))
-def test_one_plain_path_is_the_package(_, paths, package):
+def test_a_single_plain_include_path_becomes_the_package(_, paths, package):
     answer = import_kargo_objects([subscribed(includePaths=paths), stage("a")], lambda _: ())
     [made] = [it for it in answer.objects if it["kind"] == "UpstreamPolicy"]
     assert made["spec"]["upstream"]["package"] == package
@@ -305,7 +305,7 @@ def test_projects_do_not_see_each_other():
 @pytest.mark.parametrize(
     "junk", [None, 1, "x", [], {}, {"kind": []}, {"apiVersion": {}, "kind": 3}]
 )
-def test_what_is_no_object_is_named(junk):
+def test_an_item_that_is_no_object_gets_a_remark(junk):
     answer = import_kargo_objects([junk, WAREHOUSE], lambda _: ())
     assert answer.objects == ()
     assert {index for index, _ in answer.remarks} == {0, 1}

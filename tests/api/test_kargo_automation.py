@@ -85,7 +85,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("_", "policy", "is_lost"), NAMED, ids=map(itemgetter(0), NAMED))
-def test_what_a_policy_does_not_say_any_more_is_told(_, policy, is_lost):
+def test_a_promotion_policy_that_changes_meaning_gets_a_remark(_, policy, is_lost):
     _, lost, noted = imported(DEV, PROD, JOIN, config(policy))
     assert ("project", "spec.promotionPolicies[0]") in (lost if is_lost else noted)
 

@@ -68,7 +68,7 @@ def spoiled(draw):
 
 
 @given(spoiled())
-def test_whatever_comes_in_what_comes_out_is_valid(items):
+def test_an_import_of_any_objects_yields_valid_objects(items):
     models = []
     for made in import_kargo_objects(items, judge).objects:
         model, faults = validate_object(made)

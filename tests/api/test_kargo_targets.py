@@ -45,7 +45,7 @@ WRITES = [
 
 
 @pytest.mark.parametrize(("_", "steps", "place"), WRITES, ids=map(itemgetter(0), WRITES))
-def test_where_steps_push_to_is_the_target(_, steps, place):
+def test_the_repository_that_steps_push_to_becomes_the_target(_, steps, place):
     made, _lost, _ = imported(stage("a", steps=steps))
     [target] = made["UpstreamPolicy"][0]["spec"]["targets"]
     [entry] = target["repositories"]
@@ -79,7 +79,7 @@ def test_a_task_of_the_cluster_is_known_in_every_project():
     assert made["Repository"][0]["spec"]["url"] == OUT
 
 
-def test_one_repository_has_one_name_and_one_branch():
+def test_a_repository_written_by_several_stages_has_a_single_name_and_branch():
     made, _, _ = imported(
         stage("a"),
         stage(

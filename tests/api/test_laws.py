@@ -72,7 +72,7 @@ def test_the_answer_is_an_object_or_sentences(data):
 
 
 @given(damaged())
-def test_what_was_valid_stays_valid_when_it_is_written_again(data):
+def test_a_valid_object_stays_valid_when_written_again(data):
     found, _ = validate_object(data)
     if found is not None:
         written = found.model_dump(mode="json", by_alias=True, exclude_unset=True)

@@ -24,6 +24,6 @@ SPELLED = [
 
 
 @pytest.mark.parametrize(("_", "url", "canonical"), SPELLED, ids=[row[0] for row in SPELLED])
-def test_one_spelling_of_many(_, url, canonical):
+def test_spellings_of_a_url_have_the_same_canonical_url(_, url, canonical):
     assert canonicalize_url(url) == canonical
     assert canonicalize_url(canonical) == canonical

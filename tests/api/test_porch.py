@@ -105,7 +105,7 @@ SHARED = [
 
 
 @pytest.mark.parametrize(("_", "said", "value", "named"), SHARED, ids=map(itemgetter(0), SHARED))
-def test_what_targets_say_the_policy_says_once(_, said, value, named):
+def test_equal_fields_of_targets_become_a_field_of_the_policy(_, said, value, named):
     item = policy(*(template(**each) for each in said))
     made, _ = one(item, lambda _: ())
     field = next(iter(said[0]))
@@ -170,7 +170,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("_", "pattern", "left"), TAKEN, ids=map(itemgetter(0), TAKEN))
-def test_what_would_mean_something_else_goes_too(_, pattern, left):
+def test_a_function_that_loses_its_selector_is_omitted_too(_, pattern, left):
     item = variant(pipeline={"mutators": [SELECTING, TAGGED]})
     made, _ = one(item, refusing(f"spec.pipeline.{pattern}"))
     assert made["spec"].get("pipeline", {}).get("mutators") == left
@@ -233,7 +233,7 @@ def test_of_two_objects_of_one_name_the_first_is_taken():
 @pytest.mark.parametrize(
     "junk", [None, 1, "x", [], {}, {"kind": []}, {"apiVersion": {}, "kind": 3}]
 )
-def test_what_is_no_object_is_named(junk):
+def test_an_item_that_is_no_object_gets_a_remark(junk):
     answer = import_porch_objects([junk], judge)
     assert answer.objects == ()
     assert not answer.is_complete

@@ -71,7 +71,7 @@ def spoiled(draw):
 
 
 @given(spoiled())
-def test_whatever_comes_in_what_comes_out_is_valid(item):
+def test_an_import_of_any_object_yields_valid_objects(item):
     for made in import_porch_objects([item], judge).objects:
         assert validate_object(made)[1] == ()
 

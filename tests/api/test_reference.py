@@ -13,7 +13,7 @@ def page_of(kind):
     return PAGES / f"{''.join('-' * c.isupper() + c.lower() for c in kind)[1:]}.md"
 
 
-def test_there_are_no_other_pages():
+def test_every_reference_page_is_of_a_kind():
     assert set(PAGES.glob("*.md")) == {page_of(kind) for kind in KINDS}
 
 

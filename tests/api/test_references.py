@@ -257,7 +257,7 @@ def test_a_group_has_as_many_people_as_must_approve(_, subjects, enough):
     assert found == ([] if enough else [expected])
 
 
-def test_whose_commits_nobody_can_tell_is_warned_about():
+def test_an_approver_without_a_commit_address_is_warned_about_under_separation():
     subjects = ["git.example.com/ann", "bob@example.com git.example.com/bob"]
     approvers = [{"group": "sre", "subjects": subjects}]
     before, after = (

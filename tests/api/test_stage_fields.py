@@ -217,7 +217,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("_", "data", "sentences"), MISTAKES, ids=map(itemgetter(0), MISTAKES))
-def test_what_a_stage_may_not_say(_, data, sentences):
+def test_a_stage_refuses_contradictory_fields(_, data, sentences):
     assert faults_of(data) == sentences
 
 
@@ -237,7 +237,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("_", "data"), RIGHT, ids=map(itemgetter(0), RIGHT))
-def test_what_a_stage_may_say(_, data):
+def test_a_stage_accepts_valid_fields(_, data):
     assert faults_of(data) == []
 
 

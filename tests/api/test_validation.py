@@ -87,7 +87,7 @@ def test_no_stages_and_no_targets_are_refused():
 
 
 @pytest.mark.parametrize("data", ["text", [1], None, 3], ids=repr)
-def test_what_is_no_object_is_said_so(data):
+def test_a_value_that_is_no_object_is_refused(data):
     found, faults = validate_object(data)
     assert found is None
     assert faults[0].problem == "is not an object"
@@ -99,7 +99,7 @@ def test_zero_is_as_if_absent():
     assert found.spec.stages[3].after.soak is None
 
 
-def test_what_the_api_server_adds_is_let_through():
+def test_metadata_and_status_from_the_api_server_are_accepted():
     data = example("Repository")
     data["metadata"] |= {
         "creationTimestamp": None,

@@ -51,7 +51,7 @@ def test_instants_are_whole_seconds_in_utc(at):
     assert dump_view(Hold("Halted", "", until=at))["until"] == "2026-03-02T12:00:00Z"
 
 
-def test_what_no_output_shows_is_in_no_schema():
+def test_a_field_without_output_is_in_no_schema():
     schema = build_view_schema(Shelf)
     assert set(schema["properties"]) == {"upperRow", "note", "verdicts"}
     assert "aggregates" not in build_view_schema(StageResult)["properties"]

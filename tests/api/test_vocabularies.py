@@ -60,7 +60,7 @@ def test_trailers_are_those_of_the_commits():
         ("example.com", "ConfigMap", "data", False),
     ],
 )
-def test_what_may_be_injected_by_default(group, kind, field, allowed):
+def test_the_default_configuration_limits_injected_kinds(group, kind, field, allowed):
     assert FanoutConfiguration().injection.allows(group, kind, field) is allowed
 
 
