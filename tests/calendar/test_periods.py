@@ -133,7 +133,7 @@ def test_the_last_second_before_midnight_knows_its_end(zone):
     assert span.end == end.timestamp()
 
 
-def test_what_clocks_skip_from_beginning_to_end_is_not_there_that_day():
+def test_a_window_inside_skipped_hours_does_not_open_that_day():
     skipped = window("15 2 * * * until 45 2 * * * Europe/Oslo")
     assert not skipped.covers(utc("2025-03-30T01:00"))
     assert not skipped.covers(utc("2025-03-30T12:00")), "nor does it wait for the end of tomorrow"
@@ -143,7 +143,7 @@ def test_what_clocks_skip_from_beginning_to_end_is_not_there_that_day():
     assert (found.open, found.until) == (True, utc("2025-03-31T00:15"))
 
 
-def test_it_lasts_to_the_next_end_when_it_begins_again_within_the_gap():
+def test_a_window_that_begins_again_within_the_gap_lasts_to_the_next_end():
     twice = window("15,50 2 * * * until 45 2 * * * Europe/Oslo")
     assert twice.covers(utc("2025-03-30T12:00")), "as it does from 2:50 on all other days"
 
@@ -184,7 +184,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("_", "text", "message"), BAD, ids=[row[0] for row in BAD])
-def test_what_is_no_window_is_refused(_, text, message):
+def test_a_malformed_window_is_refused(_, text, message):
     with pytest.raises(InvalidInput) as refused:
         window(text)
     assert str(refused.value) == message

@@ -126,7 +126,7 @@ def covered(windows, at):
 
 
 @given(worlds(), st.lists(st.integers(0, 999), max_size=8))
-def test_it_is_open_as_the_windows_say_and_changes_at_until_and_not_before(world, parts):
+def test_publication_is_open_as_the_windows_state_and_changes_first_at_until(world, parts):
     calendars, now = world
     found = compute_window_state(calendars, now)
 
@@ -209,7 +209,7 @@ def parts(state: WindowState) -> tuple[object, ...]:
 
 
 @given(worlds(), st.lists(st.integers(-7200, 7200), max_size=5))
-def test_what_was_asked_before_changes_no_answer(world, offs):
+def test_earlier_queries_change_no_window_state(world, offs):
     calendars, now = world
     answers = [parts(compute_window_state(calendars, now + off * SECOND)) for off in offs]
     fresh = [

@@ -153,7 +153,7 @@ def test_opening(_, windows, now, is_it, until):
 # ---- several PromotionPolicies -----------------------------------------------------------------
 
 
-def test_what_several_name_is_open_when_all_are():
+def test_several_calendars_are_open_when_each_of_them_is():
     morning = calendar("allow 0 8 * * * for 4h UTC", name="morning")
     late = calendar("allow 0 10 * * * for 4h UTC", name="late")
     always = calendar(name="always")
