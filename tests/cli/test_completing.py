@@ -89,7 +89,7 @@ def test_each_kind_that_is_listed_has_its_names_of_a_cluster(kind: type[KRMObjec
     assert (None in types) == (kind.__name__ == "PromotionPolicy")
 
 
-def test_nothing_is_offered_where_nothing_is_declared(tmp_path: Path):
+def test_a_folder_without_declarations_completes_no_name(tmp_path: Path):
     shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
     found = shell.get_completions(["plan", "-f", str(tmp_path / "nowhere")], "")
     assert [it.value for it in found] == []
@@ -125,7 +125,9 @@ OBSERVED = [
 
 
 @pytest.mark.parametrize(("_", "words", "offered"), OBSERVED, ids=map(itemgetter(0), OBSERVED))
-def test_what_a_pass_has_seen_is_offered(observed: Fleet, _: str, words: list[str], offered: str):
+def test_names_that_a_pass_observed_are_completed(
+    observed: Fleet, _: str, words: list[str], offered: str
+):
     *args, incomplete = words
     options = ["-f", str(observed.root / "policies"), "--state-dir", str(observed.root / "state")]
     shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")

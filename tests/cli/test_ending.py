@@ -62,7 +62,7 @@ def test_the_end(sentence, work, status, out, err):
     assert bool(answer.stderr) is bool(err)
 
 
-def test_what_was_printed_arrives_whole_in_a_pipe():
+def test_printed_output_arrives_whole_in_a_pipe():
     work = f"""
     def work():
         for number in range({LINES}):
@@ -75,7 +75,7 @@ def test_what_was_printed_arrives_whole_in_a_pipe():
     assert (answer.returncode, answer.stdout, answer.stderr) == (3, whole, whole)
 
 
-def test_what_was_printed_arrives_whole_in_a_file(tmp_path):
+def test_printed_output_arrives_whole_in_a_file(tmp_path):
     target = tmp_path / "out"
     with target.open("w") as out:
         answer = ended(

@@ -35,7 +35,7 @@ def test_a_directory_is_files_by_path_with_modes_and_without_git(package):
     assert read_files(package) == {**BEFORE, ".hidden": ("100644", b"h")}
 
 
-def test_what_is_written_is_read_again(package):
+def test_written_files_are_read_back(package):
     write_files(package, BEFORE, AFTER)
     assert read_files(package) == AFTER
 
@@ -120,7 +120,7 @@ FAILURES = [
 @pytest.mark.parametrize(
     ("happens", "error"), [r[1:] for r in FAILURES], ids=[r[0] for r in FAILURES]
 )
-def test_what_cannot_be_written_whole_leaves_the_package_as_it_was(package, happens, error):
+def test_a_failed_write_leaves_the_package_as_before(package, happens, error):
     happens(package)
     before = [(path, path.lstat().st_mode) for path in sorted(package.rglob("*"))]
     content = read_texts(package)

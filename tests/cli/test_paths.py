@@ -88,7 +88,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("template", REFUSED)
-def test_what_does_not_parse_is_told_with_its_position(template):
+def test_a_template_that_does_not_parse_is_refused_with_its_position(template):
     with pytest.raises(InvalidInput) as caught:
         JsonPathTemplate(template)
     assert caught.value.problem == REFUSED[template]
@@ -125,7 +125,7 @@ def test_no_headers(capsys):
     assert shown(capsys, no_headers=True) == "x\nx\n"
 
 
-def test_one_object_is_printed_itself(capsys):
+def test_a_single_object_is_printed_without_a_list(capsys):
     item = LIST["items"][0]
     print_objects([item], [], Settings(output=OutputFormat.JSON), is_single=True)
     assert json.loads(capsys.readouterr().out) == item

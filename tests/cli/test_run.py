@@ -223,7 +223,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("sentence", "options", "said"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_it_refuses(tmp_path, sentence, options, said):
+def test_run_refuses_unusable_options(tmp_path, sentence, options, said):
     result = Fleet(tmp_path).run("run", *options)
     assert result.code == ExitCode.ERROR
     assert said in result.err

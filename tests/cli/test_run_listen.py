@@ -197,7 +197,7 @@ def test_a_port_in_use_is_refused(fleet):
     assert f"--listen: cannot listen on {address}: Address already in use" in errors
 
 
-def test_what_is_no_address_is_refused(fleet):
+def test_a_malformed_address_is_refused(fleet):
     code, errors = refused(fleet, "9090")
     assert code == ExitCode.ERROR
     assert "--listen: '9090' is not an address" in errors

@@ -91,7 +91,7 @@ def test_the_scenarios_of_the_fixtures_come_out_as_expected(fanout, path):
 
 
 @pytest.mark.parametrize("path", PLAYED, ids=lambda path: path.stem)
-def test_what_is_printed_of_a_simulation_is_stable(fanout, path, update_golden):
+def test_the_printed_simulation_is_stable(fanout, path, update_golden):
     scenario = ROOT / "fixtures/scenarios" / f"{path.stem}.yaml"
     status, out, err = fanout("test", "--show", scenario, "-o", "json")
     assert (status, err) == (0, "")
@@ -162,7 +162,7 @@ def test_only_the_scenarios_of_a_namespace(fanout, beside):
     assert (status, "no Scenario with expectations" in err) == (1, True)
 
 
-def test_what_differs_is_said_with_its_line_and_why_it_is_so(fanout, beside):
+def test_a_difference_is_printed_with_its_line_and_reason(fanout, beside):
     folder = beside(SCENARIO.replace("releases: 0, held: [automation]", "releases: 1, held: []"))
     status, out, _ = fanout("test", folder)
     assert status == 3
@@ -226,7 +226,7 @@ UNPLAYABLE = [
 @pytest.mark.parametrize(
     ("_", "scenario", "policy", "told"), UNPLAYABLE, ids=[row[0] for row in UNPLAYABLE]
 )
-def test_what_cannot_be_played_is_no_success(fanout, beside, _, scenario, policy, told):
+def test_a_scenario_that_cannot_be_played_fails(fanout, beside, _, scenario, policy, told):
     changed = [
         text.replace(*edit) if edit else text
         for text, edit in ((SCENARIO, scenario), (POLICY, policy))
@@ -305,7 +305,7 @@ def test_every_state_can_be_expected():
     assert set(VariantStateName.__args__) == {state.value for state in VariantState}
 
 
-def test_what_is_printed_is_as_its_schema_says(fanout):
+def test_the_printed_simulation_matches_its_schema(fanout):
     """Every field that is printed is described, and all that is described is printed."""
     path = ROOT / "fixtures/scenarios/order.yaml"
     out = fanout("test", "--show", path, "-o", "json")[1]
@@ -386,7 +386,7 @@ def test_a_scenario_with_an_error_does_not_keep_the_others_from_being_played(fan
     assert "prod-waits-for-a-person (3 expectations)" in out
 
 
-def test_why_a_revision_is_queued_is_told_and_can_be_expected(fanout, beside):
+def test_the_reason_of_a_queued_revision_is_printed_and_can_be_expected(fanout, beside):
     queued = SCENARIO.replace("revisions: [v1]", "revisions: [v1, v2]").replace(
         "{name: ber, stage: prod}", "{name: ber, stage: prod, revision: v1, published: -1h}"
     )

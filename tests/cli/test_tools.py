@@ -65,7 +65,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("arguments", REFUSED, ids=" ".join)
-def test_what_makes_no_sense_is_refused(arguments, capsys):
+def test_unusable_arguments_are_refused(arguments, capsys):
     assert run_arguments(arguments) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""

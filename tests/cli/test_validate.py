@@ -102,7 +102,7 @@ def test_the_expressions_of_a_policy_that_has_other_faults_are_told_in_the_same_
 
 
 @pytest.mark.parametrize(("_", "text"), SOUND, ids=[row[0] for row in SOUND])
-def test_what_an_expression_may_name(company: Fleet, _, text: str):
+def test_an_expression_may_name_declared_fields(company: Fleet, _, text: str):
     told = lines(company, "other.yaml", edited((STAGE_EXPR, f"stageExpr: {json.dumps(text)}")))
     assert [line for line in told if "the policy has no stage" not in line] == []
 
@@ -173,7 +173,7 @@ def test_a_function_s_configuration_with(company: Fleet, _, entry: str, told: st
     assert f"10: UpstreamPolicy/other: {field}{told}" in line
 
 
-def test_what_an_expression_yields_for_a_function_is_not_known_yet(company: Fleet):
+def test_function_values_from_expressions_are_not_evaluated_yet(company: Fleet):
     entry = "{image: set-namespace, configMapExprs: [{keyExpr: \"'namespace'\", value: web}]}"
     pipeline = f"stageExpr: target.metadata.labels.tier\n      pipeline: {{mutators: [{entry}]}}"
     assert lines(company, "other.yaml", edited((STAGE_EXPR, pipeline))) == []
@@ -213,7 +213,7 @@ EMPTY = [
 
 @pytest.mark.parametrize(("_", "files", "found"), EMPTY, ids=[row[0] for row in EMPTY])
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_what_holds_nothing_of_fanout_s_is_not_without_faults(
+def test_a_directory_without_objects_of_fanout_is_an_error(
     tmp_path: Path, _, files: dict[str, str], found: str, output: str
 ):
     fleet = Fleet(tmp_path, policies="elsewhere")
@@ -228,7 +228,7 @@ def test_what_holds_nothing_of_fanout_s_is_not_without_faults(
     )
 
 
-def test_what_refers_to_an_object_with_faults_is_none_itself(company: Fleet):
+def test_a_reference_to_an_invalid_object_is_no_error(company: Fleet):
     path = company.root / company.policies
     promotion = PROMOTION.replace("everything", "narrow").replace('["*"]', "[broken]", 1)
     path.joinpath("narrow.yaml").write_text(promotion.replace('["*"]', "[dev, canary]"))

@@ -79,7 +79,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("_", "text"), RIGHT, ids=map(itemgetter(0), RIGHT))
-def test_what_a_condition_may_name(company: Fleet, _, text: str):
+def test_a_condition_may_name_declared_variables(company: Fleet, _, text: str):
     assert told(company, text) == []
 
 

@@ -92,7 +92,7 @@ ERRORS: list[tuple[str, Change, str, str, str]] = [
 @pytest.mark.parametrize(
     ("change", "field", "site", "said"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS]
 )
-def test_what_fails_a_target_is_an_error(
+def test_a_template_that_fails_for_a_target_is_an_error(
     fleet: Fleet, change: Change, field: str, site: str, said: str
 ):
     change(fleet)
@@ -125,7 +125,9 @@ WARNINGS: list[tuple[str, Change, str, str]] = [
 @pytest.mark.parametrize(
     ("change", "field", "said"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS]
 )
-def test_what_may_be_meant_is_a_warning(fleet: Fleet, change: Change, field: str, said: str):
+def test_a_selector_that_may_be_meant_is_a_warning(
+    fleet: Fleet, change: Change, field: str, said: str
+):
     change(fleet)
     told = fleet.run("validate")
     assert told.code == 0, told.out
@@ -206,7 +208,7 @@ def test_a_repository_that_an_unread_file_may_declare_is_not_missing(fleet: Flee
     assert "there is no Repository" not in swept
 
 
-def test_what_validate_finds_a_sweep_finds(fleet: Fleet):
+def test_a_sweep_reports_the_errors_that_validate_reports(fleet: Fleet):
     """The same code names variants in both, so the sentences are the same."""
     without_label(fleet, "dub")
     fleet.site("eir", "dev", "nosuch")
