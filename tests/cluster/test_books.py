@@ -153,7 +153,7 @@ def test_a_broken_status_file_is_told(sentence, data, said):
         parse_shard(data, shard_path("a"))
 
 
-def test_what_json_cannot_say_is_not_written():
+def test_a_value_outside_json_is_not_encoded():
     with pytest.raises(ValueError, match="JSON"):
         encode_canonical({"x": float("nan")})
 

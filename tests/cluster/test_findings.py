@@ -31,7 +31,7 @@ def test_names_and_places_in_a_sentence_make_no_other_error():
     assert len([*group_findings(twice)]) == 1
 
 
-def test_what_is_another_error_stays_another():
+def test_different_errors_stay_separate_groups():
     found = [*map(finding, range(99)), *(finding(n, "is no text") for n in range(99))]
     assert len([*group_findings(found)]) == 2
 

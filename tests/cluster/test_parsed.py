@@ -115,7 +115,7 @@ def test_equal_texts_of_two_kept_files_are_one_object(fleet):
     assert len({id(item["data"]["text"]) for item in objects.values()}) == 1
 
 
-def test_nobody_else_may_list_what_was_kept(fleet):
+def test_the_cache_directory_is_readable_by_its_owner_alone(fleet):
     fleet.write(a=many())
     fleet.read()
     assert fleet.state.stat().st_mode & 0o777 == 0o700
@@ -131,7 +131,7 @@ NOT_KEPT = [
 
 
 @pytest.mark.parametrize(("sentence", "text"), NOT_KEPT, ids=map(itemgetter(0), NOT_KEPT))
-def test_what_is_not_many_plain_objects_is_not_kept(fleet, sentence, text):
+def test_a_file_without_many_plain_objects_is_not_cached(fleet, sentence, text):
     fleet.write(a=text)
     assert fleet.read() == fleet.alone()
     assert fleet.entries == []
@@ -251,7 +251,7 @@ def test_a_file_that_changes_while_a_process_stays_is_read_anew(fleet):
     assert told(cluster.read()) == fleet.alone()
 
 
-def test_where_nothing_can_be_written_it_goes_without(fleet):
+def test_reading_works_without_a_writable_cache(fleet):
     fleet.write(a=many())
     fleet.state.parent.mkdir()
     fleet.state.write_text("a file where the directory should be")
@@ -299,7 +299,7 @@ def test_a_file_that_would_take_most_of_the_room_is_not_kept(fleet):
     assert fleet.entries == []
 
 
-def test_what_was_used_stays_longer(fleet):
+def test_a_used_cache_entry_stays_longer(fleet):
     fleet.write(a=many("old"))
     fleet.read()
     (old,) = fleet.entries

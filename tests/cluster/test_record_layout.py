@@ -66,7 +66,7 @@ def added_bytes(world, before):
 
 
 @pytest.mark.parametrize("path", [record_path, flat_path], ids=["present", "earlier"])
-def test_one_more_record_adds_less_than_20_kb_to_twenty_thousand_of_one_month(world, path):
+def test_a_record_adds_less_than_20_kb_to_twenty_thousand_of_the_same_month(world, path):
     world.commit(REF, many_files(path), KIM, AT)
     store = world.process()
     for hour in range(3):

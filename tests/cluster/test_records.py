@@ -55,7 +55,7 @@ def revisions(**commits):
     }
 
 
-def test_where_nothing_was_recorded_books_are_empty_and_reading_makes_nothing(world):
+def test_records_of_a_missing_repository_are_empty_and_reading_creates_no_repository(world):
     world.remove()
     assert world.process().read([KEY, OTHER]) == {KEY: PolicyRecords(), OTHER: PolicyRecords()}
     assert not world.path.exists()
@@ -113,7 +113,7 @@ def test_an_instant_is_never_before_the_one_before_it(world):
     ]
 
 
-def test_what_a_record_says_about_itself_does_not_count(world):
+def test_author_and_time_of_a_record_come_from_its_commit(world):
     world.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(evidence())}, KIM, AT)
     (record,) = world.process().read([KEY])[KEY].records
     assert (record.at, record.by) == (AT, "Kim <kim@example.com>")
@@ -127,7 +127,7 @@ def test_two_people_who_say_the_same_in_one_second_are_two_records(world):
     assert [record.by for record in seen] == ["Jo <jo@example.com>", "Kim <kim@example.com>"]
 
 
-def test_what_is_said_again_within_a_second_is_another_record(world):
+def test_an_equal_record_within_a_second_is_another_record(world):
     names = [world.process().append(KEY, [evidence()], JO, AT)[0] for _ in range(3)]
     assert names[1:] == [f"{names[0]}-2", f"{names[0]}-3"]
     seen = world.process().read([KEY])[KEY]
@@ -280,7 +280,7 @@ def test_a_book_that_was_begun_in_between_is_a_conflict(world):
     assert records.read([KEY])[KEY].status == RecordedStatus()
 
 
-def test_what_stands_is_not_read_again(world):
+def test_unchanged_records_are_not_read_again(world):
     records = world.process()
     records.append(KEY, [evidence()], JO, AT)
     book = records.read([KEY])[KEY]
@@ -338,7 +338,7 @@ UNREADABLE = [
 @pytest.mark.parametrize(
     ("files", "said"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
 )
-def test_what_cannot_be_read_is_told_and_the_rest_is_read(world, files, said):
+def test_unreadable_records_are_reported_and_other_records_are_read(world, files, said):
     lines = {shard_path(key): encode_shard({key: line}) for key, line in revisions(a="1").items()}
     world.commit(REF, {**lines, **files}, KIM, AT)
     world.process().append(OTHER, [evidence(policy="logging")], JO, AT)

@@ -145,7 +145,7 @@ def test_a_sound_scenario_has_no_faults(tmp_path):
 
 
 @pytest.mark.parametrize(("_", "old", "new", "expected"), BAD, ids=map(itemgetter(0), BAD))
-def test_what_cannot_be_meant(tmp_path, _, old, new, expected):
+def test_a_mistaken_scenario_is_refused_with_all_its_errors(tmp_path, _, old, new, expected):
     assert SOUND.count(old) == 1, old
     text = SOUND.replace(old, new)
     found = [line.partition(": Scenario/story: ") for line in told(tmp_path, text)]

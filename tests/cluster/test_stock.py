@@ -47,7 +47,7 @@ def test_every_step_is_what_reading_at_once_yields(steps):
         index = stock.index
 
 
-def test_none_of_two_equal_objects_is_used_and_both_files_are_named():
+def test_duplicate_objects_are_unused_and_their_files_are_named():
     found = contents({"1": [("Site", "a", "x")], "2": [("Site", "a", "x")]}, {})
     stock = merge_objects(found, ClusterObjectIndex())
     assert len(stock.index) == 0

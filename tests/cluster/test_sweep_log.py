@@ -20,13 +20,13 @@ def hourly(at):
     return LoggedSweep(at, "@hourly", "UTC")
 
 
-def test_where_nothing_was_swept_nothing_is_on_record_and_reading_makes_nothing(world):
+def test_the_log_of_a_missing_repository_is_empty_and_reading_creates_no_repository(world):
     world.remove()
     assert world.sweep_log().read() == {}
     assert not world.path.exists()
 
 
-def test_what_one_process_writes_the_next_reads(world):
+def test_a_written_log_is_read_by_the_next_process(world):
     world.remove()
     world.sweep_log().write({NAME: hourly(NOON)}, NOON)
     assert world.sweep_log().read() == {NAME: hourly(NOON)}
@@ -55,7 +55,7 @@ def test_the_single_commit_of_an_older_fanout_is_gone_on_with(world):
     assert world.git("rev-list", "--count", REF) == "2"
 
 
-def test_nothing_is_written_when_nothing_changes(world):
+def test_unchanged_sweep_times_are_not_written(world):
     log = world.sweep_log()
     log.write({NAME: hourly(NOON)}, NOON)
     before = world.head(REF), world.counters.read()["pushes"]
@@ -120,7 +120,7 @@ def test_a_time_from_the_future_does_not_stay_for_ever(world):
     ],
     ids=range(6),
 )
-def test_what_is_not_understood_is_said_and_replaced_by_the_next_write(world, content):
+def test_an_unreadable_log_is_reported_and_replaced_by_the_next_write(world, content):
     world.commit(REF, {"sweeps.json": content}, JO, NOON)
     with pytest.raises(InvalidInput, match=r"sweeps\.json on branch fanout/default/_sweeps"):
         world.sweep_log().read()
