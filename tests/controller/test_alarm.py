@@ -35,7 +35,7 @@ def soon(milliseconds):
     return datetime.now(UTC) + timedelta(milliseconds=milliseconds)
 
 
-def test_it_rings_at_the_instant_and_not_before(alarm, queue):
+def test_the_alarm_rings_at_the_instant_and_not_before(alarm, queue):
     instant = soon(100)
     alarm.set(ONE, instant)
     assert tuple(take(queue)) == (ONE,)
@@ -60,7 +60,7 @@ def test_a_nearer_instant_replaces_a_farther_one(alarm, queue):
     assert tuple(take(queue)) == (ONE,)
 
 
-def test_what_is_cancelled_does_not_ring(alarm, queue):
+def test_a_cancelled_alarm_does_not_ring(alarm, queue):
     alarm.set(ONE, soon(100))
     alarm.cancel(ONE)
     alarm.cancel(TWO)

@@ -87,7 +87,7 @@ def test_a_change_that_is_taken_back_is_none(world):
     assert world.read_after(2) == ("a", NEVER)
 
 
-def test_what_was_read_elsewhere_is_no_change(world):
+def test_an_adopted_declaration_is_no_change(world):
     world.change("b", is_noticed=True)
     world.reader.adopt(world.present)
     assert world.read_after(0) == ("ab", NEVER)

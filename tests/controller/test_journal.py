@@ -41,7 +41,7 @@ def logged(journal: LoopLog, told: PassReport) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_what_stops_many_policies_is_one_line_and_told_once():
+def test_an_error_of_many_policies_is_a_single_line_logged_once():
     journal, gone = LoopLog(), "host: no answer"
     named = "default/p0, default/p1, default/p10 and 9997 more"
     assert logged(journal, report(10_000, gone)) == [("warning", named, gone)]
@@ -49,7 +49,7 @@ def test_what_stops_many_policies_is_one_line_and_told_once():
     assert logged(journal, report(10_000)) == [("info", named, gone)]
 
 
-def test_what_stops_a_few_is_a_line_each():
+def test_an_error_of_few_policies_is_a_line_each():
     assert len(logged(LoopLog(), report(10, "host: no answer"))) == 10
 
 

@@ -158,7 +158,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, "FIRST_PAUSE", 0.01)
 
 
-def test_where_there_is_no_schedule_every_pass_publishes(files):
+def test_every_pass_publishes_without_a_schedule(files):
     files.policy("a")
     with Play(files, interval=timedelta(milliseconds=50)) as play:
         play.until(lambda: len(play.modes) >= 3)
@@ -266,7 +266,7 @@ def test_the_alarm_wakes_it_at_the_scheduled_instant(files, monkeypatch):
 
 
 @pytest.mark.parametrize("field", ["wake", "retry_at"], ids=["a gate", "a text that was left"])
-def test_it_looks_again_when_time_alone_changes_something(files, field):
+def test_the_loop_makes_a_pass_when_time_alone_changes_a_gate(files, field):
     files.policy("a").policy("b")
     wake = datetime.now(UTC) + timedelta(milliseconds=300)
 
@@ -279,7 +279,7 @@ def test_it_looks_again_when_time_alone_changes_something(files, field):
     assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]), listing_age=RECENT)]
 
 
-def test_it_looks_again_when_a_host_takes_calls_again(files):
+def test_the_loop_makes_a_pass_when_a_host_accepts_calls_again(files):
     files.policy("a").policy("b")
     wake = datetime.now(UTC) + timedelta(milliseconds=300)
     opening = PlanAction(kind=ActionKind.OPEN_REQUEST, namespace="platform", policy="a")

@@ -12,7 +12,7 @@ from fanout.errors import Unavailable
 from fanout.values import replace
 
 
-def test_what_a_pass_has_read_is_used_by_the_next_one_and_wakes_whom_it_concerns(files):
+def test_declarations_read_by_a_pass_are_used_by_the_next_pass_and_wake_their_policies(files):
     files.policy("a")
     seen = []
 
@@ -32,7 +32,7 @@ def test_what_a_pass_has_read_is_used_by_the_next_one_and_wakes_whom_it_concerns
     assert names == [["a"], ["a", "b"]]
 
 
-def test_what_a_pass_has_read_is_no_change_if_it_is_the_same(files):
+def test_equal_declarations_read_by_a_pass_are_no_change(files):
     files.policy("a")
     play = Play(files, answer=lambda number, now: play.loop.adopt(play.declared) or report(now))
     with play:

@@ -53,7 +53,7 @@ OUTAGES = (lose_upstream, lose_downstream, refuse_pushes)
 
 
 @pytest.mark.parametrize("begin_outage", OUTAGES)
-def test_what_stops_a_policy_of_a_fleet_is_tried_again(
+def test_a_policy_stopped_by_an_outage_is_retried(
     tmp_path: Path, begin_outage: Callable[[Fleet], None]
 ):
     fleet = Fleet.build(tmp_path)

@@ -30,14 +30,14 @@ def test_follow_ups_let_others_pass_for_one_round():
     assert fairness.choose_keys([AGAIN_A, CHANGED_B]) == [AGAIN_A, CHANGED_B]
 
 
-def test_those_that_passed_leave_their_follow_ups_to_the_round_after_the_others():
+def test_policies_that_had_a_round_leave_their_follow_ups_to_a_later_round():
     fairness = RoundFairness(None)
     assert fairness.choose_keys([AGAIN_A, CHANGED_B]) == [CHANGED_B]
     assert fairness.choose_keys([AGAIN_A, AGAIN_B]) == [AGAIN_A]
     assert fairness.choose_keys([AGAIN_A, AGAIN_B]) == [AGAIN_A, AGAIN_B]
 
 
-def test_what_concerns_all_ends_the_turns():
+def test_a_key_for_all_policies_ends_the_turns():
     fairness = RoundFairness(None)
     assert fairness.choose_keys([AGAIN_A, CHANGED_B]) == [CHANGED_B]
     assert fairness.choose_keys([AGAIN_A, AGAIN_B, POLL]) == [AGAIN_A, AGAIN_B, POLL]
@@ -48,7 +48,7 @@ def test_a_change_takes_the_follow_up_of_its_policy_along():
     assert RoundFairness(None).choose_keys([AGAIN_A, CHANGED_A]) == [AGAIN_A, CHANGED_A]
 
 
-def test_what_concerns_all_is_served_with_all():
+def test_a_key_for_all_policies_is_served_with_all_keys():
     assert RoundFairness(None).choose_keys([AGAIN_A, POLL]) == [AGAIN_A, POLL]
 
 

@@ -157,7 +157,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("sentence", "swept", "known"), KNOWN, ids=[row[0] for row in KNOWN])
-def test_what_is_on_record_is_about_this_schedule(sentence, swept, known):
+def test_a_logged_sweep_counts_for_its_own_schedule(sentence, swept, known):
     assert timed("@hourly").is_logged(swept, at("2026-03-02 10:00")) is known
 
 
@@ -256,7 +256,7 @@ def test_without_a_schedule_nobody_waits_for_a_sweep(files):
     assert (table.all_subjects, bound(table), table.schedules) == ({A}, [], ())
 
 
-def test_those_whom_a_promotion_policy_with_a_schedule_names_wait(files):
+def test_subjects_of_a_scheduled_promotion_policy_wait_for_its_sweeps(files):
     files.policy("a").policy("b").variant("c").variant("d")
     files.promotion("timed", 'policies: [a], variants: [d], schedule: "@daily"')
     files.promotion("open", 'policies: ["*"], variants: [c]')
@@ -265,7 +265,7 @@ def test_those_whom_a_promotion_policy_with_a_schedule_names_wait(files):
     assert [one.subjects for one in table.schedules] == [{A, PassSubject("platform", "d")}]
 
 
-def test_one_of_another_namespace_names_nobody_here(files):
+def test_a_promotion_policy_of_another_namespace_binds_no_subject_here(files):
     files.policy("a").policy("a", "other")
     files.promotion("timed", 'policies: ["*"], schedule: "@daily"', "other")
     assert build_timetable(files.read()).sweep_only == {ELSEWHERE}
@@ -327,9 +327,7 @@ SUBJECTS = st.frozensets(st.builds(PassSubject, st.sampled_from("xyz"), st.sampl
 
 
 @given(everyone=SUBJECTS, judged=SUBJECTS, swept=SUBJECTS)
-def test_one_pass_covers_those_who_are_judged_and_is_a_sweep_for_those_who_are_swept(
-    everyone, judged, swept
-):
+def test_a_mode_covers_the_evaluated_subjects_and_sweeps_the_due_subjects(everyone, judged, swept):
     judged &= everyone
     swept &= judged
     mode = build_mode(judged, swept, SweepTimetable(all_subjects=everyone))
@@ -357,6 +355,6 @@ def test_a_promotion_policy_that_was_seen_and_is_gone_is_forgotten(files):
     assert find_obsolete(recorded, seen, build_timetable(files.read())) == {"platform/gone"}
 
 
-def test_nothing_is_forgotten_while_a_file_cannot_be_read(files):
+def test_an_unreadable_file_keeps_every_logged_sweep(files):
     table = build_timetable(files.write("{ no manifest").read())
     assert find_obsolete({"platform/gone": None}, ["platform/gone"], table) == set()
