@@ -209,7 +209,7 @@ def test_a_draft_is_marked_ready_and_back(place):
     assert (again.is_draft, again.title, again.text) == (True, "Release v2", "What changes.")
 
 
-def test_there_is_never_a_second_request_for_the_same_branches(place):
+def test_a_second_request_for_the_same_branches_is_a_conflict(place):
     opened = place.open()
     with pytest.raises(Conflict, match="has an open pull request"):
         place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
@@ -251,7 +251,7 @@ def test_lists_are_read_page_by_page(place, monkeypatch):
     assert contexts == ["c", "b", "a"]
 
 
-def test_what_a_person_wrote_meanwhile_is_not_overwritten(place):
+def test_a_text_that_a_person_changed_meanwhile_is_not_overwritten(place):
     opened = place.open()
     theirs = {"body": "What changes. Ask me before lunch."}
     place.gitea.ask("PATCH", f"{place.path}/pulls/{opened.number}", theirs, by="ann")
@@ -530,7 +530,7 @@ def test_a_draft_is_not_merged(place):
     assert failure.value.reason == "ForgeRefuses"
 
 
-def test_what_protection_forbids_is_not_merged(place):
+def test_a_request_under_branch_protection_is_not_merged(place):
     place.protect(required_approvals=1)
     opened = place.open()
     with pytest.raises(Waiting, match="cannot be merged now") as failure:
@@ -558,7 +558,7 @@ def test_conflicts_are_not_merged(place):
     assert place.seen(opened).state is RequestState.OPEN
 
 
-def test_what_is_merged_or_closed_already_is_a_conflict(place):
+def test_merging_or_closing_a_finished_request_is_a_conflict(place):
     opened = place.open()
     place.merge(opened, deletes_branch=False)
     with pytest.raises(Conflict, match="not as observed"):
@@ -668,7 +668,7 @@ def test_a_token_without_a_scope_is_denied_with_its_name(place, forge_with):
 # ---- search ------------------------------------------------------------------------------------
 
 
-def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
+def test_a_single_search_lists_changed_requests_of_all_repositories(gitea, bot):
     """It is one call, however many repositories there are."""
     places = []
     for _ in range(2):

@@ -17,7 +17,7 @@ def imports(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-def test_one_module_of_the_package_makes_connections():
+def test_a_single_module_of_the_package_makes_connections():
     users = [
         path.stem for path in (PACKAGE / "forge").glob("*.py") if {"httpx2", "ssl"} & imports(path)
     ]

@@ -97,7 +97,7 @@ def test_an_ordinary_text_has_its_sections_and_hides_its_comments(board: Board):
     assert "<!--" not in html
 
 
-def test_nobody_is_notified_and_no_issue_is_referred_to(board: Board):
+def test_hostile_names_in_a_request_notify_no_person_and_refer_to_no_issue(board: Board):
     gitea = board.gitea
     for name in HOSTILE_NAMES.values():
         request = format_request(build_hostile(name.replace(COMMIT, board.commit)))

@@ -63,7 +63,7 @@ def test_a_stage_shares_a_draft_where_there_is_a_forge(fleet):
     assert fleet.repos["edge"].drafts() == [HEAD.removeprefix("drafts/default/")]
 
 
-def test_who_asks_and_where(fleet, program):
+def test_the_state_of_a_forge_has_its_host_and_login(fleet, program):
     forge = read_forge(program)
     assert (forge.host, forge.login) == (fleet.gitea.host, fleet.bot)
 
@@ -93,7 +93,7 @@ def test_a_request_its_reviews_and_the_reviewed_packages(fleet, program):
     assert not forge.repository.is_archived
 
 
-def test_who_closed_a_request_and_that_it_is_open_again(fleet, program):
+def test_a_closed_request_has_its_closer_and_a_reopened_request_is_open(fleet, program):
     number = number_of(fleet)
     fleet.close("edge", number, "ann")
     facts = read_forge(program).requests[REF]
@@ -148,7 +148,7 @@ def is_search(call: str) -> bool:
     return call.startswith("GET /repos/issues/search?") and call.endswith(" 200")
 
 
-def test_nothing_changed_is_one_search(fleet, program):
+def test_a_pass_without_changes_makes_a_single_search(fleet, program):
     number = number_of(fleet)
     fleet.review("edge", number, "ann")
     [call] = wait_until_quiet(fleet, program)
@@ -195,7 +195,7 @@ CHANGES = [
 @pytest.mark.parametrize(
     ("change", "is_shown"), [row[1:] for row in CHANGES], ids=[row[0] for row in CHANGES]
 )
-def test_what_changed_is_read_again(fleet, program, change, is_shown):
+def test_a_changed_request_is_read_again(fleet, program, change, is_shown):
     number = number_of(fleet)
     wait_until_quiet(fleet, program)
     change(fleet, number)
@@ -341,7 +341,7 @@ FAILURES = [
     [row[1:] for row in FAILURES],
     ids=[row[0] for row in FAILURES],
 )
-def test_what_fails_is_the_failure_of_the_forge(gitea, tmp_path, status, family, reason, remedy):
+def test_a_failed_call_is_the_failure_of_the_forge(gitea, tmp_path, status, family, reason, remedy):
     """Git is served, so drafts and publications are seen as ever."""
     with proxying(gitea.url) as proxy:
         fleet = ForgeFleet.on(gitea, tmp_path / "fleet", {"ams": ("dev", "edge")}, api=proxy.api)
@@ -388,7 +388,7 @@ def test_a_host_that_nobody_lists_is_refused_by_the_name_of_the_repository(fleet
     assert f"{path}:5: Repository/edge: spec.url: the host {fleet.gitea.host} is not" in checked.out
 
 
-def test_what_a_forge_keeps_from_fanout_holds_only_what_needs_it(gitea, tmp_path):
+def test_a_denied_forge_holds_only_variants_that_need_it(gitea, tmp_path):
     """Records, drafts and publications stay, and other repositories are served."""
     with proxying(gitea.url) as proxy:
         sites = {"ams": ("dev", "edge"), "ber": ("dev", "core")}

@@ -85,7 +85,7 @@ def test_a_push_asks_again_for_what_it_changed(fleet):
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
 
 
-def test_who_committed_does_not_approve_what_they_changed(fleet):
+def test_a_review_of_an_author_of_the_draft_does_not_count(fleet):
     host = fleet.gitea.host
     # Of a login that no address is joined to, nobody can tell which commits are theirs.
     people = f"[{host}/ann, Bob <bob@example.com> {host}/bob]"
