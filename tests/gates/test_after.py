@@ -118,7 +118,7 @@ STEPS = [
     STEPS,
     ids=map(itemgetter(0), STEPS),
 )
-def test_one_stage_before(sentence, before, soak, lifted, verdict, reason):
+def test_a_single_upstream_stage_decides_the_gate(sentence, before, soak, lifted, verdict, reason):
     lifts = frozenset(map(OverridableGate, lifted.split()))
     gate = evaluate_after(after("dev", soak=soak), "v1", {"dev": before}, at(10), lifts)
     assert gate.verdict is verdict
@@ -143,7 +143,7 @@ def test_a_running_soak_says_until_when_and_a_cut_one_can_pass_no_more():
     assert (cut.next, cut.possible) == (None, False)
 
 
-def test_when_too_few_can_pass_no_soak_is_worth_waiting_for():
+def test_a_failed_quorum_waits_for_no_soak():
     stages = {"one": upstream(PASSED, passed(4)), "two": upstream(FAILED)}
     gate = evaluate_after(after("one", "two", soak=60), "v1", stages, at(10))
     assert (gate.verdict, gate.next) == (FAILED, None)

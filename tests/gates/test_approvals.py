@@ -181,7 +181,7 @@ def test_a_future_approval_says_when_it_counts():
     assert (view.reason, view.until) == ("FromTheFuture", at(25))
 
 
-def test_who_approved_other_drafts_is_hinted_at():
+def test_an_approval_of_other_drafts_is_mentioned():
     other = {"trees": frozenset({"tree-before"})}
     view = answer([approved("ann", **other), approved("eve", **other), BOB])
     hint = "approval by ann is for other drafts of v1"
@@ -190,14 +190,14 @@ def test_who_approved_other_drafts_is_hinted_at():
     assert hint not in answer([approved("ann", **other, variants=("q",))]).message
 
 
-def test_who_approved_before_the_last_publication_is_asked_anew():
+def test_an_approval_before_the_last_publication_does_not_count():
     assert answer([ANN, BOB], has=published("v1", 0)).verdict is PASSED
     moved = answer([ANN, BOB], has=published("v1", 5))
     assert moved.verdict is PENDING
     assert moved.message == missing()
 
 
-def test_who_may_approve_is_named():
+def test_the_permitted_approvers_are_named():
     assert answer([]).who == gate_wording.format_approvers(SIGNED)
     nobody_may = replace(SIGNED, subjects=frozenset())
     nobody = answer([], nobody_may)
@@ -254,7 +254,9 @@ OWN = [
     [row[1:] for row in OWN],
     ids=map(itemgetter(0), OWN),
 )
-def test_nobody_approves_what_they_have_changed(authors, has_commits, who, counts, told):
+def test_an_approval_by_an_author_of_the_draft_does_not_count(
+    authors, has_commits, who, counts, told
+):
     index = ApprovalIndex(
         [AT_GIT[who]], [stage("prod", requires=(SEPARATED,))], NOW, ActiveDecisions((), NOW)
     )
@@ -264,7 +266,7 @@ def test_nobody_approves_what_they_have_changed(authors, has_commits, who, count
     assert told in view.message
 
 
-def test_who_counts_is_named():
+def test_the_counted_approvers_are_named():
     assert answer([BY_ADDRESS, AT_GIT[1]], ANN_TWICE).approvers == (
         "ann@example.com",
         "git.example.com/bob",

@@ -163,7 +163,7 @@ def test_newer_ones_queue_visibly():
     assert decision.stages["dev"].queued == ()
 
 
-def test_what_the_stage_left_is_not_taken_again_when_what_it_has_is_gone_from_the_rule():
+def test_a_past_revision_is_no_candidate_when_the_published_revision_is_withdrawn():
     left = {("dev", "v1"): passed(1, 5), ("prod", "v1"): passed(1, 5)}
     w = world("abc", "abc", revisions="v2 v1", history=left)
     assert choose_candidates(w) == {"dev": "v2", "prod": "v2"}
@@ -205,7 +205,7 @@ def test_grants_are_what_is_present_where_no_draft_is():
     assert choose_candidates(w)["prod"] == "v2"
 
 
-def test_what_is_only_known_after_rendering_does_not_move_candidates():
+def test_results_of_rendering_do_not_move_candidates():
     w = world("v2", drafted="v2")
     hold = Hold("RenderFailed", "line 3")
     rendered = replace(

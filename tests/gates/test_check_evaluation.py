@@ -84,7 +84,7 @@ def test_only_what_has_seen_the_revision_tells_of_it(seen, state, verdict):
     assert found == (state if verdict is PASSED or state == "Verifying" else "Failed")
 
 
-def test_it_is_asked_when_it_has_settled():
+def test_a_machine_check_counts_once_the_variant_has_settled():
     rule = with_spec(HEALTH, settle=minutes(15))
     early = evaluate_gates(dev(rule, readings=(reading(PASSED),)))
     assert early.variants["d"].state is VariantState.VERIFYING

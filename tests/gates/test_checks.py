@@ -286,7 +286,7 @@ EVIDENCE = st.lists(
 
 
 @given(EVIDENCE, st.sampled_from(["ci", "ann", "bob"]))
-def test_one_more_failure_never_makes_a_check_pass(evidence, by):
+def test_an_additional_failure_never_makes_a_check_pass(evidence, by):
     more = [*evidence, said("dev", FAILED, when=9, by=by)]
     view = EvidenceIndex(more, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.verdict is FAILED

@@ -297,7 +297,7 @@ GONE_BACK = [
 
 
 @pytest.mark.parametrize(("_", "has", "candidate"), GONE_BACK, ids=map(itemgetter(0), GONE_BACK))
-def test_what_was_decided_before_the_last_publication_publishes_no_more(_, has, candidate):
+def test_a_decision_before_the_last_publication_publishes_no_more(_, has, candidate):
     world = prod(OK, decided(PUBLISH, **V1), has=has, world={"revisions": candidate})
     held = evaluate_gates(replace(world, stages=(world.stages[0], BY_HAND)))
     assert held.variants["p"].publish is False
@@ -330,7 +330,7 @@ def test_a_decision_to_publish_is_about(_, trees, revision, expected):
         assert "decision d1 by ann covers other drafts of v1, not this one" in p.holds[0].message
 
 
-def test_who_decided_before_there_was_a_draft_has_not_looked_at_what_it_takes_over():
+def test_a_decision_without_trees_does_not_accept_an_adopting_draft():
     about = replace(draft("v1"), adopts=True)
     for trees, held in ((frozenset(), ["AdoptionAwaits"]), (frozenset({about.tree}), [])):
         world = prod(OK, decided(PUBLISH, trees=trees, **V1), rule=BY_HAND)
@@ -340,7 +340,7 @@ def test_who_decided_before_there_was_a_draft_has_not_looked_at_what_it_takes_ov
         assert (reasons_of(decision, "p"), decision.variants["p"].publish) == (held, not held)
 
 
-def test_what_was_decided_before_a_removal_publishes_no_more():
+def test_a_decision_before_a_removal_publishes_no_more():
     removed = prod(OK, decided(PUBLISH, **V1), rule=BY_HAND, removed=at(2))
     assert evaluate_gates(removed).variants["p"].publish is False
     again = prod(OK, decided(PUBLISH, when=3, **V1), rule=BY_HAND, removed=at(2))

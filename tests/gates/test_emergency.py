@@ -68,12 +68,12 @@ def test_approvals_keep_a_candidate_until_a_decision_overrides_after_and_soak():
     assert candidates_of(world(decide(AFTER, SOAK))) == ("v2", {})
 
 
-def test_where_there_is_no_soak_after_alone_is_overridden():
+def test_a_stage_without_soak_is_overridden_by_after_alone():
     rule = stage("prod", after("dev"), requires=(SIGNED,))
     assert candidates_of(world(decide(AFTER), rule=rule)) == ("v2", {})
 
 
-def test_where_there_is_no_after_nothing_is_overridden():
+def test_a_stage_without_after_takes_the_revision_of_any_override():
     rule = stage("prod", requires=(SIGNED,))
     assert candidates_of(world(rule=rule)) == ("v1", {})
     assert candidates_of(world(decide(), rule=rule)) == ("v2", {})
@@ -128,7 +128,7 @@ def test_a_decision_about_a_revision_covers_drafts_that_it_does_not_name(overrid
     assert not evaluate_gates(replace(w, variants=(w.variants[0], *after))).variants["b"].publish
 
 
-def test_who_went_first_stays_until_the_stage_follows():
+def test_a_variant_ahead_of_its_stage_stays_until_the_stage_follows():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
     w = world(decision)
     ahead = replace(w.variants[1], published=published("v2", 95), draft=None)

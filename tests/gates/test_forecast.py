@@ -97,7 +97,7 @@ def test_a_window_opens_first():
     assert spans(it, sweeps=on_the_hour)["prod"] == (120, 120)
 
 
-def test_what_has_passed_is_as_it_is_on_record():
+def test_a_passed_stage_is_dated_as_recorded():
     history = {("dev", "v1"): passed(5)}
     it = facts(
         [stage("dev"), stage("prod", after("dev", soak=60))],
@@ -107,7 +107,7 @@ def test_what_has_passed_is_as_it_is_on_record():
     assert spans(it, revision="v1")["prod"] == (65, 65)
 
 
-def test_how_long_it_takes_is_what_was_seen():
+def test_the_expected_duration_is_the_median_of_observed_durations():
     it = facts(
         [stage("dev")],
         [variant(name, "dev", published("v1", 0)) for name in "abc"],
@@ -122,7 +122,7 @@ def test_how_long_it_takes_is_what_was_seen():
 UNSEEN = "checks pass immediately, as no duration is known: e2e"
 
 
-def test_what_people_do_is_taken_to_be_done_at_once():
+def test_actions_of_people_are_assumed_to_be_immediate():
     rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(check_rule("e2e"),))
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
     assert told(it)["prod"].assumptions == (
@@ -154,7 +154,7 @@ def test_a_stage_that_is_not_reached_keeps_those_after_it():
     assert [str(hold.reason) for hold in told(it)["prod"].holds] == ["AfterPending"]
 
 
-def test_who_waits_for_two_of_three_waits_for_the_second():
+def test_a_quorum_of_two_of_three_is_reached_with_the_second_stage():
     rules = [stage(name, verification=NONE) for name in ("a", "b", "c")]
     rules.append(stage("prod", after("a", "b", "c", at_least=2), verification=NONE))
     variants = [variant(f"v{name}", name) for name in ("a", "b", "c", "prod")]
@@ -190,7 +190,7 @@ def test_a_failure_is_told(borne, is_told):
     assert ("1 failed variant fixed or skipped immediately" in assumptions) is is_told
 
 
-def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
+def test_a_tolerated_variant_that_cannot_be_rendered_is_not_awaited():
     broken = Hold("RenderFailed", "it cannot be rendered")
     rollout = Rollout(strategy=RolloutStrategy.LINEAR, max_failures=1)
     variants = [variant(name, "dev", draft=draft("v1")) for name in "ab"]
@@ -228,12 +228,12 @@ REQUIRED = [
 
 
 @pytest.mark.parametrize(("variants", "by", "is_told"), REQUIRED)
-def test_what_is_required_is_told_while_it_is_missing(variants, by, is_told):
+def test_a_required_check_is_an_assumption_while_it_is_missing(variants, by, is_told):
     it = facts([stage("prod", requires=(SIGNED,))], variants, *map(approved, by))
     assert (GIVEN in told(it, revision="v1")["prod"].assumptions) is is_told
 
 
-def test_what_is_published_needs_nobody_to_promote_it():
+def test_a_published_variant_needs_no_promoter():
     it = facts([stage("dev", automatic=False)], [variant("d", "dev", published("v1"))])
     assert told(it, revision="v1")["dev"].assumptions == (UNSEEN,)
 
@@ -270,7 +270,7 @@ def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
     assert told(it)["prod"].assumptions == ()
 
 
-def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
+def test_a_rolled_back_variant_stops_the_stage_until_the_decision_is_withdrawn():
     back = decided(
         Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5, name="decision-x"
     )

@@ -130,7 +130,7 @@ def test_withdrawn_evidence_goes_through_a_join():
     assert ("both", "v1") not in decision.history
 
 
-def test_nobody_is_in_a_stage_that_only_joins():
+def test_a_join_stage_has_no_variants():
     it = world(join("both", "eu", "us"), records=OK)
     lost = replace(it, variants=(*it.variants, variant("x", "both", draft=draft("v1"))))
     decision = evaluate_gates(lost)

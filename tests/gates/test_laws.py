@@ -148,7 +148,7 @@ def test_the_answer_s_candidates_are_those_that_were_rendered(world):
 
 
 @given(worlds(), st.sampled_from(STAGES), st.sampled_from(REVISIONS))
-def test_one_more_failure_never_makes_a_verdict_better_nor_opens_a_gate(world, name, revision):
+def test_an_additional_failure_never_improves_a_verdict_or_opens_a_gate(world, name, revision):
     bad = said(name, FAILED, revision, when=9, by="zoe")
     worse = replace(world, records=replace(world.records, evidence=(*world.records.evidence, bad)))
     before, then = evaluate_gates(world), evaluate_gates(worse)
@@ -165,7 +165,7 @@ def test_one_more_failure_never_makes_a_verdict_better_nor_opens_a_gate(world, n
 
 
 @given(worlds())
-def test_what_is_released_or_published_is_allowed_to(world):
+def test_every_released_or_published_variant_may_be(world):
     decision = evaluate_gates(world)
     for item in world.variants:
         answer = decision.variants[item.name]
@@ -194,7 +194,7 @@ def test_the_next_instant_is_later_than_now_and_every_hold_is_told(world):
 
 
 @given(worlds())
-def test_nothing_changes_before_the_next_instant(world):
+def test_no_state_changes_before_the_next_instant(world):
     settled = replace(world, history=evaluate_gates(world).history)
     decision = evaluate_gates(settled)
     horizon = decision.next or at(9999)

@@ -205,7 +205,7 @@ def test_a_machine_check_that_is_added_leaves_the_others_evidence():
     assert [check.verdict for check in decision.variants["a"].checks] == [PASSED, "pending"]
 
 
-def test_who_was_released_to_what_can_pass_no_more_is_not_waited_for():
+def test_a_variant_released_to_a_revision_that_cannot_pass_is_not_awaited():
     """It awaits an approval, and dev has failed v1 since and gone past it."""
     rules = (stage("dev"), stage("prod", after("dev"), requires=(SIGNED,)))
     d = variant("d", "dev", published("v2", 5))
@@ -215,7 +215,7 @@ def test_who_was_released_to_what_can_pass_no_more_is_not_waited_for():
     assert decision.stages["prod"].candidate == "v2"
 
 
-def test_who_was_released_to_what_can_still_pass_is_waited_for():
+def test_a_variant_released_to_a_revision_that_can_still_pass_is_awaited():
     rules = (stage("dev"), stage("prod", after("dev"), requires=(SIGNED,)))
     d = variant("d", "dev", published("v2", 5))
     p = variant("p", "prod", draft=draft("v1"), grant=grant("v1"))

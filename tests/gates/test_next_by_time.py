@@ -155,7 +155,7 @@ def test_a_failure_that_is_borne_opens_the_gate_at_its_deadline():
     assert evaluate_gates(replace(it, stages=(strict, rules[1]))).stages["prod"].next is None
 
 
-def test_who_waits_for_a_slot_waits_for_what_is_dated_ahead_and_for_min_ready_after_it():
+def test_a_variant_without_a_slot_waits_for_future_evidence_and_then_min_ready():
     rule = stage("dev", rollout=Rollout(max_in_flight=1, min_ready=minutes(10)))
     waits = variant("e", "dev", draft=draft("v1"))
     it = facts((rule,), (D, waits), said("dev", PASSED, when=14), now=10)

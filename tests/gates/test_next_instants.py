@@ -92,7 +92,7 @@ def decided_for(it, name, when):
 
 
 @pytest.mark.parametrize(("_", "it", "wanted"), NEXT, ids=[row[0] for row in NEXT])
-def test_something_changes_at_the_next_instant_and_nothing_before_it(_, it, wanted):
+def test_the_decision_changes_at_the_next_instant_and_not_before(_, it, wanted):
     found = evaluate_gates(it).variants
     assert {name: found[name].next for name in wanted} == {
         name: at(minute) if minute is not None else None for name, minute in wanted.items()
@@ -105,7 +105,7 @@ def test_something_changes_at_the_next_instant_and_nothing_before_it(_, it, want
             assert decided_for(it, name, at(minute)) != before
 
 
-def test_who_waits_for_min_ready_alone_waits_for_no_person():
+def test_a_variant_that_waits_for_min_ready_alone_waits_for_no_person():
     it = rolled(A, B, records=(ok("a"),), **ONE, **MIN_READY)
     [hold] = evaluate_gates(it).variants["b"].holds
     assert (hold.reason, hold.until) == ("BudgetExhausted", at(66))
@@ -170,7 +170,7 @@ def test_a_stage_behind_a_join_knows_when_the_join_opens(_, soak, history, opens
         assert decision.stages["prod"].holds[0].who == gate_wording.TIME_ALONE
 
 
-def test_who_can_act_before_a_join_is_who_can_for_the_revision_that_comes():
+def test_the_actor_before_a_join_is_the_actor_for_the_next_revision():
     """The join itself is through with the one before it."""
     d = variant("d", "dev", published("v2", 5))
     p = variant("p", "prod", published("v1"))

@@ -82,7 +82,7 @@ def shown(pin):
 
 
 @pytest.mark.parametrize(("_", "rule", "said", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
-def test_who_goes_back(_, rule, said, expected):
+def test_rollbacks_and_pins_select_the_variants_that_go_back(_, rule, said, expected):
     rollbacks = standing(said).rollbacks
     pins = [find_pin(rule, rollbacks, variant) for variant in ("", "p", "q")]
     assert [shown(pin) for pin in pins] == expected.split()
@@ -128,12 +128,12 @@ ATTEMPTS = [
 @pytest.mark.parametrize(
     ("_", "said", "skipped", "retried"), ATTEMPTS, ids=map(itemgetter(0), ATTEMPTS)
 )
-def test_who_is_skipped_or_tries_again(_, said, skipped, retried):
+def test_skips_and_retries_select_their_variants(_, said, skipped, retried):
     found = standing(said)
     assert (found.skipped("prod", "p", "v2") is not None) is skipped
     assert found.retried_at("prod", "p", "v2") == (None if retried is None else at(retried))
 
 
-def test_what_names_no_revision_covers_nothing_and_says_so():
+def test_a_decision_without_a_revision_covers_no_variant_and_is_held():
     said = [decided(action, stage="prod", name=str(action)) for action in (ROLLBACK, SKIP, RETRY)]
     assert [hold.reason for hold in ActiveDecisions(said, at(30)).holds] == ["DecisionWaits"] * 3

@@ -94,10 +94,10 @@ def test_releases_that_are_faster_than_the_soak_starve_what_is_downstream():
     assert hold in decision.stages["prod"].holds
 
 
-def test_one_quick_fix_does_not_starve():
+def test_a_single_quick_fix_does_not_starve_a_stage():
     assert not any(hold.reason == "Starving" for hold in raced("v2", has=published("v1")).holds)
 
 
-def test_what_the_stage_has_taken_since_is_past():
+def test_a_revision_that_the_stage_took_ends_the_starvation():
     decision = raced("v2", "v3", has=published("v3"))
     assert not any(hold.reason == "Starving" for hold in decision.holds)

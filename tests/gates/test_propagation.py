@@ -45,13 +45,13 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("conditions", "goes", "reasons"), ROWS)
-def test_what_an_answer_does(conditions, goes, reasons):
+def test_a_condition_releases_or_holds_variants_by_its_result(conditions, goes, reasons):
     it = world(*conditions)
     assert released(it) == goes
     assert reasons_of(evaluate_gates(it), "e") == reasons
 
 
-def test_it_sees_the_stage_the_variant_the_target_and_the_revision():
+def test_a_condition_reads_the_stage_the_variant_the_target_and_the_revision():
     seen = []
     variables = {
         "target": {"kind": "Cluster"},
@@ -79,7 +79,7 @@ def test_the_slot_that_a_variant_has_is_not_in_its_own_way():
     assert released(world(few, variants=[on_its_way, waiting("b")])) == "a"
 
 
-def test_what_nobody_has_answered_is_asked_and_holds():
+def test_an_unanswered_condition_is_requested_and_holds():
     answers = {}
     ask = when("sandboxed", lambda row: answers.get(row["stage"]["inFlight"], UNKNOWN))
     it = world(ask)
@@ -107,7 +107,7 @@ def test_questions_are_asked_ahead_so_that_rounds_are_few():
     assert rounds <= 3
 
 
-def test_it_is_not_asked_again_of_what_was_released():
+def test_a_condition_is_not_evaluated_for_a_released_variant():
     it = world(NO, variants=[waiting("a", grant=grant("v2"))])
     assert evaluate_gates(it).variants["a"].publish
     assert evaluate_gates(replace(it, suspended=True)).variants["a"].publish is False

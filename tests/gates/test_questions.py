@@ -20,12 +20,12 @@ def _known() -> frozenset[str]:
     )
 
 
-def test_there_are_48_in_their_order():
+def test_the_48_questions_are_in_order():
     assert [it.number for it in QUESTIONS] == list(range(1, 49))
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda it: f"{it.number}: {it.asked}")
-def test_it_is_answered(question):
+def test_each_question_has_tests_or_a_reason(question):
     assert bool(question.tests) != bool(question.why_not)
     for name in question.tests.split():
         assert name in _known(), name

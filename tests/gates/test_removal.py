@@ -127,7 +127,7 @@ ONES = [
 
 
 @pytest.mark.parametrize(("_", "facts", "reason"), ONES, ids=map(itemgetter(0), ONES))
-def test_one_that_is_gone(_, facts, reason):
+def test_a_removal_waits_for_its_reason(_, facts, reason):
     assert reasons(facts) == {"p": reason}
 
 
@@ -186,7 +186,7 @@ LIMITS = [
 @pytest.mark.parametrize(
     ("_", "present", "number", "limit", "reason"), LIMITS, ids=map(itemgetter(0), LIMITS)
 )
-def test_how_many_go_at_once(_, present, number, limit, reason):
+def test_the_removal_limit_holds_a_larger_removal(_, present, number, limit, reason):
     facts = world(*many(number), present_count=present, limit=limit)
     assert set(reasons(facts).values()) == {reason}
     held = evaluate_removals(facts).limit
@@ -216,7 +216,7 @@ def test_a_word_from_the_future_counts_from_five_minutes_before_it_on():
 
 
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 100) | st.none(), st.data())
-def test_what_may_begin_may_go_on(present, number, percent, data):
+def test_an_allowed_removal_stays_allowed_while_it_proceeds(present, number, percent, data):
     """Removing some of those that may go never makes the others too many."""
     limit = data.draw(st.integers(0, 50)) if percent is None else Fraction(percent, 100)
     rest = data.draw(st.integers(0, number))

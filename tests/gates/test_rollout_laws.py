@@ -182,7 +182,7 @@ def answered(world: PolicyFacts) -> PolicyFacts:
 
 
 @given(worlds())
-def test_nobody_new_is_released_over_the_budget(world):
+def test_no_new_variant_is_released_over_the_budget(world):
     """Who has a slot, or is broken at what it has, may go beyond it."""
     new = {it.name for it in world.variants if it.published is None and it.grant is None}
     lifted = any(OverridableGate.BUDGET in it.spec.overrides for it in world.records.decisions)
@@ -212,7 +212,7 @@ def test_a_group_begins_when_those_before_it_are_through(world):
 
 
 @given(worlds(orders=False))
-def test_where_revisions_are_serialized_no_stage_goes_on_to_a_second_one(world):
+def test_serialized_revisions_keep_a_stage_from_a_second_revision(world):
     decision = evaluate_gates(replace(world, serialize=True))
     for it in world.variants:
         item = decision.stages[it.stage]
@@ -222,7 +222,7 @@ def test_where_revisions_are_serialized_no_stage_goes_on_to_a_second_one(world):
 
 
 @given(worlds())
-def test_whoever_is_not_ready_goes_or_hears_why_not(world):
+def test_every_variant_that_is_not_ready_is_published_or_held(world):
     decision = evaluate_gates(world)
     for item in decision.variants.values():
         assert item.state is VariantState.READY or item.publish or item.holds
@@ -241,7 +241,7 @@ def test_asking_again_changes_nothing(world):
 
 
 @given(worlds())
-def test_nothing_changes_before_the_next_instant(world):
+def test_no_state_changes_before_the_next_instant(world):
     settled = answered(world)
     decision = evaluate_gates(settled)
     before = replace(settled, now=(decision.next or at(9999)) - minutes(1 / 60))

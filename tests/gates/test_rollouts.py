@@ -235,7 +235,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("rollout", "variants", "records", "goes", "holds"), ROWS)
-def test_who_goes_now(rollout, variants, records, goes, holds):
+def test_a_rollout_releases_the_next_variants(rollout, variants, records, goes, holds):
     decision = evaluate_gates(world(rollout, variants, *records))
     assert released(decision) == goes
     for name, reason in holds.items():
@@ -252,7 +252,7 @@ def test_a_released_variant_that_a_conflict_holds_keeps_its_slot():
     assert reasons_of(decision, "a")[0] == "MergeConflict"
 
 
-def test_one_that_cannot_be_rendered_fails_and_takes_no_slot():
+def test_a_variant_that_cannot_be_rendered_fails_and_takes_no_slot():
     broken = waiting("a", failed=Hold("RenderFailed", "x", "somebody"))
     decision = evaluate_gates(
         world(rolling(max_in_flight=1, max_failures=1), [broken, waiting("b")])
@@ -269,7 +269,7 @@ def test_a_halted_stage_publishes_nothing_that_it_has_released():
     assert decision.variants["b"].state is VariantState.RELEASED
 
 
-def test_what_was_released_is_published_without_a_further_slot():
+def test_a_released_variant_is_published_without_a_further_slot():
     decision = evaluate_gates(world(rolling(max_in_flight=1), [waiting("a", grant=grant("v2"))]))
     assert decision.variants["a"].publish
     assert not decision.variants["a"].release

@@ -46,7 +46,7 @@ GOES_OFFLINE = [
     GOES_OFFLINE,
     ids=[it[0] for it in GOES_OFFLINE],
 )
-def test_who_goes_offline_after_its_release_is_shown_so_and_counts_as_it_did(
+def test_a_variant_offline_after_its_release_is_shown_and_counts_as_before(
     _, it, records, now, state, reasons
 ):
     there, gone = (
@@ -65,7 +65,7 @@ def test_who_goes_offline_after_its_release_is_shown_so_and_counts_as_it_did(
     )
 
 
-def test_who_is_ready_and_offline_waits_for_nothing():
+def test_a_ready_offline_variant_waits_only_to_come_online():
     it = world(SHUT, [under_way("a", offline=True)], ok("a"))
     evaluation = evaluate_gates(it).variants["a"]
     assert (evaluation.state, [hold.reason for hold in evaluation.holds]) == ("Ready", ["Offline"])
@@ -125,7 +125,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize(("_", "pin", "decision"), WAYS, ids=[row[0] for row in WAYS])
-def test_what_is_required_holds_nobody_who_goes_back(_, pin, decision):
+def test_required_checks_do_not_hold_a_variant_that_goes_back(_, pin, decision):
     rule = stage("prod", requires=(QUOTA, REPORTED), pin=pin)
     a = variant("a", "prod", published("v2", 2), draft=draft("v1"), readings=(NO,))
     reported = said("prod", FAILED, "v1", when=4, check="scan")

@@ -405,7 +405,7 @@ def test_a_hold_of_a_stage_counts_each_variant_once():
     assert hold.message == f"3 variants, a first: {missing}"
 
 
-def test_who_waits_for_a_stage_that_publishes_in_this_pass_is_told_who_goes_on():
+def test_a_variant_behind_a_stage_that_publishes_now_waits_for_the_next_sweep():
     d = variant("d", "dev", draft=draft("v1"))
     decision = evaluate_gates(facts((DEV, PROD), (d, variant("p", "prod", draft=draft("v1")))))
     assert decision.variants["d"].publish

@@ -107,7 +107,7 @@ def test_a_clock_that_goes_back_makes_no_stretch_longer():
     assert compute_soak(evaluate_gates(it).history["dev", "v1"], it.now) == timedelta(minutes=19)
 
 
-def test_who_is_resumed_at_another_revision_ends_the_stretch():
+def test_a_variant_resumed_at_another_revision_ends_the_stretch():
     other = variant("e", "dev", published("v2", 20), suspended=True)
     it = came_back(40)
     apart = replace(it, variants=(*it.variants, other))

@@ -25,7 +25,7 @@ def test_min_ready(now, state, until):
         assert reasons_of(decision, "a") == ["MinReadyRunning"]
 
 
-def test_who_says_again_that_it_passes_does_not_start_min_ready_anew():
+def test_repeated_passing_evidence_does_not_restart_min_ready():
     again = [said("prod", PASSED, "v2", when=minute) for minute in (5, 9, 14)]
     it = world(rolling(min_ready=10), [under_way("a")], *again, now=15)
     assert evaluate_gates(it).variants["a"].state is VariantState.READY
@@ -61,7 +61,7 @@ def test_a_deadline_is_not_over_while_min_ready_runs():
     )
 
 
-def test_what_passes_after_the_deadline_still_counts():
+def test_evidence_after_the_deadline_still_counts():
     decision = evaluate_gates(
         world(DEADLINE, [under_way("a")], said("prod", PASSED, "v2", when=30), now=31)
     )

@@ -41,7 +41,7 @@ def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
     )
 
 
-def test_it_stands_until_the_revision_that_mends_it_may_go():
+def test_a_rollback_is_active_until_the_mending_revision_may_go():
     waiting = world(BACK, MEND, open_draft="v1")
     decision = evaluate_gates(waiting)
     assert decision.stages["prod"].candidate == "v1", "not the bad one, which has passed dev"
@@ -57,7 +57,7 @@ def test_automation_does_not_take_the_bad_revision_again():
     assert not decision.variants["p"].publish
 
 
-def test_it_is_over_when_the_revision_that_mends_it_is_published():
+def test_a_rollback_ends_when_the_mending_revision_is_published():
     taken = world(BACK, MEND, said("dev", PASSED, "v3", when=5), has="v3", open_draft="v3")
     late = published("v3", 6)
     it = taken.variants[1]
@@ -88,13 +88,13 @@ def later_publications(*revisions_and_instants):
     ],
     ids=["all have the next one", "two have the next one", "went back alone", "one is new"],
 )
-def test_it_stays_over_when_the_stage_has_gone_on(publications):
+def test_an_ended_rollback_stays_ended_when_the_stage_goes_on(publications):
     """Nothing that has v3 is left, and still the promotion of v3 was carried out."""
     later = later_publications(*publications)
     assert find_rollbacks(later) == {}
 
 
-def test_what_the_rollback_itself_published_does_not_end_it():
+def test_publications_of_the_rollback_itself_do_not_end_it():
     later = later_publications(("v1", 8), ("v1", 9))
     assert find_rollbacks(later).keys() == {"p0", "p1"}
 
@@ -143,7 +143,7 @@ def two_groups(*records, max_failures=1):
     return facts([rule], variants, said("prod", PASSED, "v1", when=9), *records, revisions="v1 v2")
 
 
-def test_who_went_back_alone_has_failed_where_the_others_go_on():
+def test_a_variant_that_went_back_alone_has_failed_while_the_others_go_on():
     decision = evaluate_gates(two_groups(ALONE))
     assert decision.variants["b"].publish
     assert decision.variants["a"].state is VariantState.READY
@@ -156,7 +156,7 @@ def test_and_halts_a_stage_that_bears_no_failure():
     assert "Halted" in reasons_of(decision, "b")
 
 
-def test_who_is_skipped_besides_is_not_counted():
+def test_a_skipped_variant_that_went_back_is_not_counted():
     skip = decided(Action.SKIP, variants=("a",), stage="prod", revision="v2", when=8)
     decision = evaluate_gates(two_groups(ALONE, skip, max_failures=0))
     assert decision.variants["b"].publish
@@ -172,7 +172,7 @@ def test_a_skip_from_before_it_keeps_nobody_from_going_back():
 
 
 @pytest.mark.parametrize("when", [2, 3])
-def test_what_is_released_to_the_bad_revision_goes_back_too(when):
+def test_a_variant_released_to_the_bad_revision_goes_back_too(when):
     it = facts(
         [stage("prod")],
         [variant("p", "prod", published("v1"), draft=draft("v2"), grant=grant("v2", when=when))],

@@ -45,7 +45,7 @@ def test_the_order_of_what_holds_a_stage(stated, expected):
     assert told(decision) == expected
 
 
-def test_who_was_skipped_after_its_publication_says_who_did_it_and_why():
+def test_a_variant_skipped_after_its_publication_names_the_decider_and_the_comment():
     decision = evaluate_gates(world(rolling(), [through("a")], bad("a"), SKIPPED))
     view = decision.variants["a"]
     assert view.state is VariantState.SKIPPED
@@ -69,7 +69,7 @@ def test_evidence_from_before_the_publication_is_still_called_so():
     assert "was recorded before v2 was published" in check.message
 
 
-def test_who_takes_a_slot_when_one_is_free_is_told_in_numbers():
+def test_a_variant_without_a_slot_is_told_the_limit_in_numbers():
     rule = rolling(max_in_flight=1)
     decision = evaluate_gates(world(rule, [under_way("a"), waiting("b")]))
     assert released(decision) == []
