@@ -92,7 +92,9 @@ WRONG = [
 @pytest.mark.parametrize(
     ("name", "secrets", "words"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
-def test_who_is_not_let_in_is_told_so(make_store, bare, serve, name, secrets, words):
+def test_a_remote_without_usable_credentials_is_denied(
+    make_store, bare, serve, name, secrets, words
+):
     remote = Remote(f"{serve().url()}/remote.git", name)
     store = make_store(secrets=lambda _, name: secrets.get(name))
     answer = store.list_refs([RefListingRequest(remote, ())])[remote.key]
@@ -190,7 +192,7 @@ def test_keys_of_the_user_are_for_the_own_repository_of_a_controller(
     assert ("PreferredAuthentications=none" in note.read_text()) == is_anonymous
 
 
-def test_what_the_own_key_shows_is_not_for_whoever_names_the_url():
+def test_the_own_key_and_a_named_url_are_different_remotes():
     own, other = Remote(SSH_URL, is_own=True), Remote(SSH_URL)
     assert own.key != other.key
     assert own.credentials != other.credentials
@@ -358,7 +360,7 @@ INHERITED = [
 
 
 @pytest.mark.parametrize(("protocol", "names"), INHERITED)
-def test_which_variables_of_the_surroundings_git_sees(protocol, names):
+def test_git_inherits_selected_environment_variables(protocol, names):
     assert set(select_inherited(AMBIENT, protocol)) == names
 
 
@@ -366,7 +368,7 @@ def test_without_a_path_git_is_looked_for_where_the_system_looks():
     assert select_inherited({}, None) == {"PATH": os.defpath}
 
 
-def test_what_no_surroundings_change():
+def test_the_fixed_environment_of_git_has_the_given_values():
     given = build_fixed_environment(("https", "ssh"), Path("home"))
     assert given["GIT_ALLOW_PROTOCOL"] == "https:ssh"
     assert given["GIT_TERMINAL_PROMPT"] == "0"

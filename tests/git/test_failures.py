@@ -85,7 +85,7 @@ AT_THE_DOOR = [  # what git says, the secret, what happened, what to set
 
 
 @pytest.mark.parametrize(("stderr", "secret", "problem", "remedy"), AT_THE_DOOR)
-def test_who_is_not_let_in_is_told_what_to_set(stderr, secret, problem, remedy):
+def test_a_denied_remote_names_the_credentials_to_set(stderr, secret, problem, remedy):
     error = translate_failure(
         "", stderr, RemoteAccess(parse_address("https://x/", {"https"}), secret)
     )
@@ -96,7 +96,7 @@ def test_who_is_not_let_in_is_told_what_to_set(stderr, secret, problem, remedy):
 
 
 @pytest.mark.parametrize(("stderr", "family", "reason"), SAID, ids=[row[0][:60] for row in SAID])
-def test_what_git_says_becomes_a_family(stderr, family, reason):
+def test_a_message_of_git_becomes_an_error_family(stderr, family, reason):
     access = RemoteAccess(parse_address("https://x/", {"https"}), Credentials("robot", PASSWORD))
     error = translate_failure("", f"{stderr}\nhint: {PASSWORD}", access)
     assert type(error) is family
@@ -120,7 +120,7 @@ PUSHED = [
 
 
 @pytest.mark.parametrize(("summary", "family"), PUSHED, ids=[row[0] for row in PUSHED])
-def test_what_became_of_a_ref_becomes_a_family(summary, family):
+def test_the_status_of_a_pushed_ref_becomes_an_error_family(summary, family):
     other = f"!\trefs/x:refs/heads/x\t{summary.partition(']')[0]}] (atomic push failure)"
     stdout = f"To x\n{other}\n!\trefs/y:refs/heads/y\t{summary}\nDone\n"
     error = translate_failure(

@@ -40,7 +40,7 @@ def test_a_person_is_who_git_takes_them_for(
 
 
 @pytest.mark.parametrize("variables", [{}, NAME, ADDRESS], ids=["nothing", "a name", "an address"])
-def test_who_is_half_known_is_nobody(
+def test_half_an_identity_is_no_identity(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variables: dict[str, str]
 ):
     """Git would make the other half up from the names of the account and the machine."""

@@ -59,7 +59,7 @@ def numbers():
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_whatever_a_repository_went_through(new_bare, numbers, steps):
+def test_a_local_listing_equals_ls_remote_after_any_steps(new_bare, numbers, steps):
     bare = new_bare(f"listed-{next(numbers)}")
     bare.commit({"README.md": "hello\n"})
     for number, step in enumerate(steps):
@@ -79,7 +79,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("change", PLAIN.values(), ids=PLAIN)
-def test_what_is_read(bare, change):
+def test_a_local_listing_equals_ls_remote(bare, change):
     change(bare)
     assert list_local(bare.url, know_nothing) == ls_remote(bare.url)
 
@@ -138,7 +138,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize("change", LEFT.values(), ids=LEFT)
-def test_what_is_left_to_git(bare, change):
+def test_an_unusual_repository_is_left_to_git(bare, change):
     change(bare)
     assert list_local(bare.url, know_nothing) is None
 

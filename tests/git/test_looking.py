@@ -98,7 +98,7 @@ def test_a_listing_is_not_kept_where_another_process_has_worked_on_the_mirror(
     assert read_listed_refs(mirror_of(downstream)) == first.refs
 
 
-def test_what_each_pass_costs(downstream, counters):
+def test_each_pass_has_bounded_costs(downstream, counters):
     def cost():
         counts = counters.read()
         counters.reset()
@@ -157,7 +157,7 @@ def test_a_listing_is_of_one_moment_whatever_moves_before_the_fetch(downstream):
     assert downstream.look().refs == bare.refs()
 
 
-def test_what_is_gone_for_good_before_the_fetch_is_a_conflict(downstream):
+def test_a_branch_deleted_before_the_fetch_is_a_conflict(downstream):
     bare = downstream.bare
     bare.commit({"a": "1\n"}, branch="goes")
 
@@ -216,7 +216,7 @@ def furnished(downstream):
 @pytest.mark.parametrize(
     ("path", "there", "problem"), [row[1:] for row in PATHS], ids=[row[0] for row in PATHS]
 )
-def test_what_is_at_a_path(furnished, path, there, problem):
+def test_a_path_has_its_object_or_a_problem(furnished, path, there, problem):
     head = furnished.bare.refs()[furnished.main]
     with furnished.store.reader(furnished.bare.remote) as reader:
         state = reader.paths(head, [path])[path]

@@ -120,9 +120,7 @@ def test_a_host_that_takes_no_push_is_told_and_the_others_are_written(
     assert started_for(urls["r0"]) == []
 
 
-def test_what_was_written_though_nobody_heard_of_it_is_seen_by_the_next_pass(
-    remotes, server, make_store
-):
+def test_a_push_whose_response_was_lost_is_seen_by_the_next_pass(remotes, server, make_store):
     """The server takes the push and falls silent: the answer is lost, not the work."""
     url = server.url("r0.git")
     store = make_store(timeout=3)
@@ -155,7 +153,7 @@ def test_remote_repositories_are_asked_all_at_once(remotes, server, make_store):
     assert [answer.refs for answer in answers.values()] == [it.refs() for it in remotes.values()]
 
 
-def test_what_is_at_home_is_held_up_by_nobody_far_away(remotes, server, make_store):
+def test_local_repositories_are_not_delayed_by_dead_hosts(remotes, server, make_store):
     """As many dead hosts as there are workers; the repositories on disk are listed meanwhile."""
     listed = threading.Event()
     server.before = lambda _: listed.wait(30)
@@ -199,7 +197,7 @@ BOUNDS = [
 @pytest.mark.parametrize(
     ("most", "near", "bound"), [row[1:] for row in BOUNDS], ids=[row[0] for row in BOUNDS]
 )
-def test_how_many_are_worked_on_at_once(most, near, bound):
+def test_the_workers_run_the_permitted_number_at_once(most, near, bound):
     lock, now, seen = threading.Lock(), [], []
     together = threading.Barrier(bound)
 

@@ -90,7 +90,7 @@ def test_a_mirror_damaged_between_look_and_change_is_made_again(downstream, dama
     downstream.bare.check()
 
 
-def test_what_a_killed_process_left_is_swept_away(downstream):
+def test_leftovers_of_a_killed_process_are_removed(downstream):
     downstream.write({"one": downstream.package("one")})
     mirror = mirror_of(downstream)
     head = downstream.bare.refs()[downstream.main]
@@ -126,7 +126,7 @@ def test_what_a_killed_process_left_is_swept_away(downstream):
     }
 
 
-def test_what_was_left_of_a_mirror_that_was_being_made_or_dropped_is_gone(downstream):
+def test_leftovers_of_a_half_made_or_dropped_mirror_are_removed(downstream):
     downstream.look()
     mirror = mirror_of(downstream)
     mirror.rename(mirror.with_suffix(".dropped"))
@@ -219,7 +219,9 @@ def test_a_mirror_in_use_is_waited_for_but_not_for_ever(make_store, downstream_o
     assert machine.look().refs == bare.refs()
 
 
-def test_who_waits_for_a_mirror_goes_on_when_it_is_free(make_store, downstream_of, bare, tmp_path):
+def test_a_process_that_waits_for_a_mirror_continues_when_it_is_free(
+    make_store, downstream_of, bare, tmp_path
+):
     machine = downstream_of(make_store("shared"), bare)
     machine.look()
     lock = next((tmp_path / "shared").glob("*.lock"))

@@ -301,7 +301,7 @@ def test_objects_at_large_offsets_are_read(base, tmp_path):
             assert (state.tree, reader.entries(state.tree)) == (stored.tree, stored.entries)
 
 
-def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):
+def test_a_repeated_write_yields_the_same_pack(base, tmp_path):
     """A push that failed is tried again: the mirror does not grow by it."""
     shutil.copytree(base.mirror, tmp_path / "m.git")
     counts = []

@@ -146,7 +146,7 @@ def test_a_host_of_the_old_protocol_is_listed_read_and_written(old_host):
     machine.bare.check()
 
 
-def test_what_an_old_host_does_not_list_any_more_is_a_conflict(old_host):
+def test_a_commit_that_an_old_host_no_longer_lists_is_a_conflict(old_host):
     """It gives only what it lists at that moment; the next pass sees that."""
     machine, server = old_host
     machine.look()

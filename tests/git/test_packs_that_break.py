@@ -53,7 +53,7 @@ def run(tmp_path, mirrors, bare, limit="none"):
 
 
 @pytest.mark.parametrize("limit", ["100000", "1500000", "2900000"])
-def test_who_is_killed_in_the_middle_of_a_pack_goes_on_to_the_same_ids(
+def test_a_process_killed_inside_a_pack_writes_the_same_ids_afterwards(
     tmp_path, bare, new_bare, limit
 ):
     other = new_bare("other")

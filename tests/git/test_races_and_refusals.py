@@ -165,7 +165,7 @@ def test_a_draft_that_appears_while_others_are_removed_stays(downstream):
     assert downstream.ref("new") in downstream.bare.refs()
 
 
-def test_what_was_published_stands_when_the_removal_fails(downstream):
+def test_a_publication_stays_when_the_removal_of_its_draft_fails(downstream):
     downstream.write({"one": downstream.package("one")})
     downstream.bare.git("config", "receive.denyDeletes", "true")
     written = downstream.publish(["one"])
@@ -254,7 +254,7 @@ def test_a_ref_in_the_way_is_named(downstream):
     assert refused.value.reason == "RefNameClash"
 
 
-def test_one_remote_that_is_not_there_does_not_stop_the_others(downstream, tmp_path):
+def test_a_missing_remote_does_not_stop_the_others(downstream, tmp_path):
     nowhere = Remote(str(tmp_path / "nowhere.git"))
     answers = downstream.store.list_refs(
         [

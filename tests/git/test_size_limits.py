@@ -73,7 +73,7 @@ def test_a_package_may_be_as_large_as_its_limits(hostile, limits, words):
     assert bool(words) == bool(said)
 
 
-def test_one_file_is_found_without_a_walk(hostile):
+def test_a_single_file_is_found_without_a_walk(hostile):
     tree = hostile.doubling()
     found = reader(hostile).entry(tree, "Kptfile")
     assert found is not None
@@ -120,7 +120,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
-def test_what_is_refused_takes_no_memory(hostile):
+def test_refused_packages_take_no_memory(hostile):
     trees = [make(hostile) for _, make, _, _ in PACKAGES]
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, str(hostile.path), *trees],

@@ -133,7 +133,7 @@ def test_a_file_is_never_replaced_by_a_package(tmp_path, path):
         editor.put(path, inner_id.hex())
 
 
-def test_nothing_to_write_leaves_no_pack(tmp_path):
+def test_an_empty_write_leaves_no_pack(tmp_path):
     mirror = tmp_path / "m.git"
     create_bare(mirror)
     assert PackWriter(mirror).finish() == 0
