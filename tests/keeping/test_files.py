@@ -18,11 +18,11 @@ def kept(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_was_written_is_read(kept: Path):
+def test_a_written_cache_file_is_read(kept: Path):
     assert read_cache_file(kept, "1.0") == CONTENT
 
 
-def test_what_another_version_wrote_is_not_there(kept: Path):
+def test_a_cache_file_of_another_version_is_missing(kept: Path):
     assert read_cache_file(kept, "1.1") is None
 
 
@@ -37,7 +37,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize("made", [pytest.param(made, id=name) for name, made in DAMAGE])
-def test_what_is_damaged_is_not_there(kept: Path, made):
+def test_a_damaged_cache_file_is_missing(kept: Path, made):
     kept.write_bytes(made(kept.read_bytes()))
     assert read_cache_file(kept, "1.0") is None
 
@@ -48,7 +48,7 @@ def test_a_new_content_takes_the_place_of_the_old_one(kept: Path):
     assert [path.name for path in kept.parent.iterdir()] == ["kept"]
 
 
-def test_where_nothing_can_be_written_nothing_is_kept(tmp_path: Path):
+def test_an_unwritable_directory_keeps_no_cache_file(tmp_path: Path):
     (tmp_path / "state").write_text("a file is in the way")
     write_cache_file(tmp_path / "state" / "kept", CONTENT, "1.0")
     assert read_cache_file(tmp_path / "state" / "kept", "1.0") is None
