@@ -149,7 +149,7 @@ def finalizers(item: dict[str, Any]) -> list[str]:
     return names
 
 
-def test_it_is_there_before_the_first_draft(world: World):
+def test_the_finalizer_is_present_before_the_first_draft(world: World):
     declared = world.read()
     assert world.finalizers.add_missing(declared) is declared
     assert finalizers(world.get()) == [FINALIZER]

@@ -79,7 +79,7 @@ def test_processes_of_one_installation_share_a_lease(server: KubeServer, kube_na
     assert len(server.list(LEASES, "Lease", kube_namespace)) == 1
 
 
-def test_who_must_not_write_leases_stays_behind_and_who_must_not_list_them_goes_on(
+def test_an_installation_without_write_access_yields_and_one_without_list_access_continues(
     admission_server: KubeServer, kube_namespace: str, caplog: pytest.LogCaptureFixture
 ):
     admin = open_connection(admission_server.kubeconfig, "admin")

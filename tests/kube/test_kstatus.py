@@ -68,7 +68,7 @@ def test_a_change_is_in_progress_until_a_round_has_seen_it(world: StatusWorld):
         assert statuses(world)["UpstreamPolicy"] == {"Current"}
 
 
-def test_what_only_a_person_can_end_has_failed(world: StatusWorld):
+def test_a_policy_that_only_a_person_can_resume_has_failed(world: StatusWorld):
     with world.process():
         world.settle()
         world.report("dev", "v1", "failed")
@@ -77,7 +77,7 @@ def test_what_only_a_person_can_end_has_failed(world: StatusWorld):
         assert statuses(world)["UpstreamPolicy"] == {"Failed"}
 
 
-def test_what_is_suspended_before_it_is_ready_is_in_progress(world: StatusWorld):
+def test_a_policy_suspended_before_it_is_ready_is_in_progress(world: StatusWorld):
     policy = world.manifest("UpstreamPolicy", "monitoring")
     with world.process():
         world.settle()

@@ -355,7 +355,7 @@ exit 0
 """
 
 
-def test_nothing_is_released_while_a_record_waits(company: Company):
+def test_no_variant_is_released_while_a_record_waits(company: Company):
     """The suspension is in the cluster, and the records repository does not take it."""
     company.run("sweep")
     company.create(decision(company.namespace))
@@ -610,7 +610,7 @@ def refusal(server: KubeServer, manifest: dict[str, Any]) -> str:
     return ""
 
 
-def test_nothing_is_taken_in_without_the_admission_policies(company: Company):
+def test_no_record_is_taken_in_without_the_admission_policies(company: Company):
     company.run("sweep")
     documents = build_admission_policies("fanout-system/fanout-controller")
     before = company.create(decision(company.namespace, stage="dev"))

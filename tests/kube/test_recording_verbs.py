@@ -405,7 +405,7 @@ def test_records_that_were_put_back_take_their_acceptance_alone(fleet: Company):
     assert fleet.condition(waiting)["status"] == "True"
 
 
-def test_who_lacks_a_right_is_told_which(fleet: Company):
+def test_a_user_without_a_right_is_told_which_right(fleet: Company):
     server = fleet.server
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -447,7 +447,7 @@ def test_who_lacks_a_right_is_told_which(fleet: Company):
             server.delete({**role, "kind": kind, "metadata": {"name": "creator"}})
 
 
-def test_nobody_records_on_a_cluster_as_somebody_else(fleet: Company):
+def test_recording_on_a_cluster_refuses_another_author(fleet: Company):
     line = ("suspend", "monitoring", "--reason", "r", "--by", "Bob <bob@example.com>")
     told = ask(fleet, *line)
     assert told.code == 1
@@ -518,7 +518,7 @@ def test_errors_of_the_cluster_name_commands_for_it(fleet: Company):
     assert fleet.fleet.run(*shlex.split(command), files=False).code == 0
 
 
-def test_nothing_is_created_that_the_controller_would_refuse(fleet: Company):
+def test_no_record_is_created_that_the_controller_would_refuse(fleet: Company):
     meta = {"name": "monitoring", "namespace": fleet.namespace}
     policy = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy", "metadata": meta}
     condition = {

@@ -193,7 +193,7 @@ def missing_right(role: str, kind: str, spec: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("role", SPEAKERS)
-def test_who_has_a_role_can_record_what_it_is_for_and_nothing_else(server, role):
+def test_a_role_grants_its_own_records_and_no_others(server, role):
     binding = bind(role, user("bob"))
     server.create(binding)
     try:

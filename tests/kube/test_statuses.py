@@ -452,7 +452,7 @@ def test_a_failure_that_lasts_is_read_and_written_once(world: StatusWorld):
         assert "reset" in str(world.get("UpstreamPolicy", "monitoring")["status"]["conditions"])
 
 
-def test_what_somebody_changes_during_a_failure_is_written_again(world: StatusWorld):
+def test_a_status_edited_during_a_failure_is_written_again(world: StatusWorld):
     with world.process():
         world.settle()
     outage = Unavailable("no route to host", reason="RemoteUnavailable", remedy="wait")
@@ -580,7 +580,7 @@ def pass_all(world: StatusWorld, revision: str) -> None:
         world.settle()
 
 
-def test_what_is_suspended_says_so_beside_whether_it_is_ready(world: StatusWorld):
+def test_a_suspended_policy_shows_suspended_beside_ready(world: StatusWorld):
     policy = world.manifest("UpstreamPolicy", "monitoring")
     with world.process():
         pass_all(world, "v1")
@@ -697,7 +697,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: carol}]
 """
 
 
-def test_what_must_not_be_written_is_named_and_the_rest_is_written(world: StatusWorld):
+def test_a_forbidden_status_is_named_and_the_other_statuses_are_written(world: StatusWorld):
     with (
         granted(world.server, READER, "list", "upstreampolicies.fanout.dev", by="carol"),
         world.process(writer="carol"),
