@@ -20,7 +20,7 @@ def filled(draw) -> tuple[FilledText, bytes]:
 
 
 @given(st.lists(filled(), max_size=4), CONTENTS)
-def test_what_is_filled_in_reads_as_what_is_whole(some, whole):
+def test_filled_in_contents_equal_whole_contents(some, whole):
     told = {blob_id(data): one for one, data in some}
     contents = {**whole, **{blob_id(data): data for _, data in some}}
     blobs = LazyBlobs(whole, told)
@@ -39,7 +39,7 @@ def test_the_pieces_are_shared_and_stay_as_they_are():
 
 
 @given(st.lists(CONTENTS, max_size=4))
-def test_what_is_gathered_is_what_was_added(parts):
+def test_a_union_has_the_contents_of_its_parts(parts):
     parts = [{blob_id(data): data for data in part.values()} for part in parts]
     gathered = BlobUnion()
     for part in parts:

@@ -112,7 +112,7 @@ def test_numbers_are_numbers_for_every_reader(number):
         '"',
     ],
 )
-def test_what_looks_like_something_else_is_quoted(text):
+def test_a_text_that_reads_as_another_type_is_quoted(text):
     assert not is_plain(text)
     assert format_scalar(text) == quote(text)
 
@@ -134,7 +134,7 @@ def test_what_looks_like_something_else_is_quoted(text):
         "/monitoring",
     ],
 )
-def test_what_can_only_be_text_stands_bare(text):
+def test_a_text_that_reads_only_as_text_is_not_quoted(text):
     assert format_scalar(text) == text
 
 
@@ -176,7 +176,7 @@ def test_literal_blocks_are_for_clean_text_only():
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), {1: 2}, "\udc80", ("a",)])
-def test_what_is_no_json_data_is_refused(value):
+def test_a_value_outside_json_is_refused(value):
     with pytest.raises(InvalidInput):
         dump(value)
 

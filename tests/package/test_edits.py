@@ -117,7 +117,7 @@ LOOKS = [
 @pytest.mark.parametrize(
     ("sentence", "before", "changes", "after"), LOOKS, ids=map(itemgetter(0), LOOKS)
 )
-def test_how_an_edit_looks(sentence, before, changes, after):
+def test_an_edit_changes_only_its_lines(sentence, before, changes, after):
     assert edited(before, *changes) == after
 
 
@@ -213,7 +213,7 @@ def test_a_path_that_is_blocked_is_told_with_its_line(sentence, path, expected):
 @pytest.mark.parametrize(
     "value", ["\ud83d", float("inf"), {1: 2}, {"a": object()}, {"k" * 1100: 1}]
 )
-def test_what_is_no_json_data_is_refused(value):
+def test_a_value_outside_json_is_refused(value):
     manifest = Manifest.parse(b"a: 1\n", "f.yaml")
     with pytest.raises(InvalidInput):
         manifest.apply_edits_to_text([Edit(0, ("a",), value)])

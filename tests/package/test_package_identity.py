@@ -49,7 +49,7 @@ def test_objects_of_one_name_in_two_subpackages_may_both_be_edited():
     assert rendering_warnings(edited) == []
 
 
-def test_one_in_a_subpackage_and_one_in_the_package_may_both_be_edited():
+def test_an_object_of_the_package_and_its_namesake_in_a_subpackage_may_both_be_edited():
     files = {"Kptfile": kptfile(), "a.yaml": A, "one/Kptfile": kptfile("one"), "one/a.yaml": A}
     assert faults({**files, "a.yaml": A2, "one/a.yaml": A3}, files) == []
 

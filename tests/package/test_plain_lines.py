@@ -161,12 +161,12 @@ files = st.builds(
 
 
 @pytest.mark.parametrize(("sentence", "text"), READ, ids=map(itemgetter(0), READ))
-def test_what_is_plain_is_read_by_lines(sentence, text):
+def test_plain_yaml_is_read_by_lines(sentence, text):
     assert read_plain(text, ScalarMemo()) == one(text)
 
 
 @pytest.mark.parametrize(("sentence", "text"), LEFT, ids=map(itemgetter(0), LEFT))
-def test_what_is_not_is_left_to_a_parser(sentence, text):
+def test_other_yaml_is_left_to_a_parser(sentence, text):
     with pytest.raises(NotPlainYaml):
         read_plain(text, ScalarMemo())
     assert answer(text) == answer_with_positions(text)

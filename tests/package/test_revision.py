@@ -209,7 +209,7 @@ def test_latest_allows_all_that_are_no_prereleases():
     assert select_releases({"app/v1.0.0-rc.1": "x"}, "app") == []
 
 
-def test_one_version_spelled_twice_is_refused_by_name_where_it_is_asked_for():
+def test_a_version_with_two_spellings_is_refused_by_name_where_it_is_requested():
     assert select_allowed(REPOSITORY, "", parse_range("6")) == [("v6", "j")]
     for ask in (
         lambda: select_allowed(REPOSITORY, "", parse_range(">=6")),

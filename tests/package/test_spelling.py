@@ -59,7 +59,7 @@ def test_a_value_s_spelling(path, expected):
     assert spelled(TEXT)[path] == expected
 
 
-def test_what_is_behind_an_alias_is_spelled_elsewhere():
+def test_a_value_behind_an_alias_has_no_spelling():
     assert ("alias",) not in spelled(TEXT)
 
 
@@ -134,7 +134,7 @@ STARTS = [
 
 @pytest.mark.parametrize(("before", "gone", "expected"), [row[1:] for row in STARTS],
                          ids=[row[0] for row in STARTS])  # fmt: skip
-def test_what_stands_around_documents(before, gone, expected):
+def test_text_around_removed_documents_stays(before, gone, expected):
     found = Manifest.parse(before.encode(), "a.yaml").remove_documents(gone)
     assert found is not None
     assert found.decode() == expected

@@ -56,9 +56,7 @@ def test_a_real_edit_beside_it_counts(mark: str):
 
 
 @pytest.mark.parametrize(("before", "there", "here"), list(product(MARKS, MARKS, MARKS)))
-def test_what_was_marked_here_stays_marked_and_makes_no_conflict(
-    before: str, there: str, here: str
-):
+def test_local_marks_of_kpt_stay_and_make_no_conflict(before: str, there: str, here: str):
     """What is here as it was in the origin is no mark of this side, and follows upstream."""
     sides = deployment(before), deployment(there, replicas=2), deployment(here, more=" # why")
     result = merge_packages(*sides)

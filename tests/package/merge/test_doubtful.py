@@ -32,7 +32,7 @@ def test_a_name_of_digits_is_noted():
     assert "is a number in Kubernetes" in note
 
 
-def test_what_upstream_names_oddly_is_noted():
+def test_an_odd_name_from_upstream_is_noted():
     odd = {"odd.yaml": ("100644", CONFIG.format("on", "shop").encode())}
     local = {**BASE, "more.yaml": ("100644", CONFIG.format("more", "shop").encode())}
     [note] = merge_packages(BASE, {**BASE, **odd}, local).notes
@@ -60,11 +60,11 @@ OBJECTS = [
 
 
 @pytest.mark.parametrize(("_", "path", "text"), OBJECTS, ids=[row[0] for row in OBJECTS])
-def test_what_is_an_object_or_is_not_called_one_is_not_noted(_, path, text):
+def test_an_object_or_a_file_of_another_kind_is_not_noted(_, path, text):
     assert noted(path, text) == []
 
 
-def test_what_is_here_as_it_was_is_not_noted_again():
+def test_an_unchanged_doubtful_file_is_not_noted_again():
     values = {"values.yaml": ("100644", b"a: 1\n")}
     more = {"more.yaml": ("100644", CONFIG.format("more", "shop").encode())}
     result = merge_packages({**BASE, **values}, {**NEWER, **values}, {**BASE, **values, **more})

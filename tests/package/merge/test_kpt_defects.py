@@ -206,7 +206,7 @@ def package(files: Files) -> dict[str, tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("row", DEFECTS + ANSWERS, ids=lambda row: row.sentence)
-def test_what_is_done_here(row: Row):
+def test_a_merge_avoids_the_defect_of_kpt(row: Row):
     sides = map(package, (row.origin, row.upstream, row.local))
     result = update_package(KptUpdateStrategy.RESOURCE_MERGE, *sides)
     assert {path: data.decode() for path, (_, data) in result.files.items()} == row.result
@@ -226,7 +226,7 @@ COPY_MERGE = "`copy-merge` and a file edited here, deleted upstream"
 
 
 @pytest.mark.parametrize("edit", ["", "data: {by: hand}\n"], ids=["untouched", "edited here"])
-def test_what_a_function_gave_a_namespace_goes_with_upstream_s(edit: str):
+def test_an_object_that_a_function_put_into_a_namespace_is_removed_with_upstream_s(edit: str):
     """The base is what fanout rendered, so what a function put there is nobody's edit."""
     words, other = (
         after(thing("", name, "ConfigMap", "v1"), "set-namespace", namespace="shop")

@@ -58,7 +58,7 @@ ROWS = [
     [row[1:] for row in ROWS],
     ids=[row[0] for row in ROWS],
 )
-def test_what_went_is_told(origin, upstream, local, notes):
+def test_lost_local_comments_are_noted(origin, upstream, local, notes):
     sides = (
         {path: ("100644", text.encode()) for path, text in side.items()}
         for side in (origin, upstream, local)

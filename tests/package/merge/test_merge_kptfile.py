@@ -152,7 +152,7 @@ def test_a_new_name_upstream_does_not_rename_the_clone():
     assert result.conflicts == ()
 
 
-def test_where_a_subpackage_comes_from_is_upstream_s_to_say():
+def test_the_origin_of_a_subpackage_follows_upstream():
     """The rule about a package's own `upstream` is about the package itself (porch.md §3.3.2)."""
     sides = [
         {

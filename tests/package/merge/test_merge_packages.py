@@ -361,7 +361,7 @@ def test_conflicts_in_json_have_lines_too(text, lines):
     assert [conflict.where.line for conflict in merge_packages(*sides).conflicts] == lines
 
 
-def test_what_is_not_there_is_missing_in_a_conflict():
+def test_a_deleted_file_is_missing_in_its_conflict():
     result = merge_packages(*map(package, ({"r": "a"}, {"r": "b"}, {})))
     [conflict] = result.conflicts
     assert (conflict.origin, conflict.upstream, conflict.local) == (b"a", b"b", MISSING)

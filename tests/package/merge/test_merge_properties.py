@@ -16,7 +16,7 @@ def comments(files):
 
 
 @given(triples())
-def test_what_only_upstream_changed_is_upstream_s_byte_for_byte(sides):
+def test_changes_of_upstream_alone_are_taken_byte_for_byte(sides):
     origin, upstream, _ = sides
     result = merge_packages(origin, upstream, {**origin, "mine.txt": ("100644", b"x")})
     assert result.files == {**upstream, "mine.txt": ("100644", b"x")}
@@ -24,7 +24,7 @@ def test_what_only_upstream_changed_is_upstream_s_byte_for_byte(sides):
 
 
 @given(triples())
-def test_what_only_this_side_changed_stays_byte_for_byte(sides):
+def test_local_changes_alone_stay_byte_for_byte(sides):
     origin, _, local = sides
     result = merge_packages(origin, {**origin, "theirs.txt": ("100644", b"x")}, local)
     assert result.files == {**local, "theirs.txt": ("100644", b"x")}
@@ -37,7 +37,7 @@ def test_the_result_can_be_read_and_has_no_object_twice(sides):
 
 
 @given(triples())
-def test_nothing_that_a_side_did_is_lost_without_a_conflict(sides):
+def test_no_change_of_a_side_is_lost_without_a_conflict(sides):
     origin, upstream, local = sides
     result = merge_packages(origin, upstream, local)
     disputed = {conflict.where.object for conflict in result.conflicts}
@@ -75,7 +75,7 @@ def test_edits_of_different_files_commute_and_all_arrive(sides):
 
 
 @given(triples())
-def test_what_is_left_unread_changes_nothing(sides):
+def test_files_left_unread_change_no_result(sides):
     """A file that cannot be read, and that upstream changed, has all files read."""
     unread = [
         {**side, "zz.yaml": ("100644", text)}

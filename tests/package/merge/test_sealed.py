@@ -102,7 +102,7 @@ FORMS = {
 
 @pytest.mark.parametrize("side", [*MergeSide, None])
 @pytest.mark.parametrize(("path", "texts"), FORMS.values(), ids=FORMS.keys())
-def test_both_changed_it_one_side_is_taken_whole(path, texts, side):
+def test_a_sealed_value_changed_by_both_sides_is_taken_whole_from_a_side(path, texts, side):
     sides = [{path: text} for text in texts]
     files, conflicts = merge(*sides, choices=ConflictChoices(default_side=side))
     assert files == (sides[2] if side is MergeSide.LOCAL else sides[1])
@@ -110,7 +110,7 @@ def test_both_changed_it_one_side_is_taken_whole(path, texts, side):
 
 
 @pytest.mark.parametrize(("path", "texts"), FORMS.values(), ids=FORMS.keys())
-def test_one_side_changed_it(path, texts):
+def test_a_sealed_value_changed_by_a_single_side_follows_that_side(path, texts):
     origin, upstream, local = ({path: text} for text in texts)
     assert merge(origin, upstream, origin) == (upstream, [])
     assert merge(origin, origin, local) == (local, [])

@@ -40,7 +40,7 @@ def test_lines(origin, upstream, local, expected):
         ("abcd", "abXcd", "abYcD", "abXcD", "abYcD"),
     ],
 )
-def test_who_wins_has_what_both_changed_and_nothing_else(origin, upstream, local, theirs, ours):
+def test_the_winner_has_the_disputed_lines_and_no_others(origin, upstream, local, theirs, ours):
     sides = tuple(map(lines, (origin, upstream, local)))
     assert merge_texts(*sides) is None
     assert merge_texts(*sides, MergeSide.UPSTREAM) == lines(theirs)
