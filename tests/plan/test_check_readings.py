@@ -38,7 +38,7 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("text", "seen"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
-def test_which_commit_was_seen(text, seen):
+def test_a_commit_is_parsed_from_a_response(text, seen):
     assert parse_commit(text) == seen
 
 

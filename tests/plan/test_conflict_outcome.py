@@ -59,7 +59,7 @@ def test_a_line_is_read(_: str, line: str, place: tuple[str, ...], values: dict[
     assert outcome.values == values
 
 
-def test_what_counts_the_lines_left_out_is_no_conflict():
+def test_the_line_that_counts_omitted_lines_is_no_conflict():
     lines = limit_lines([f"{KEY} a.yaml: upstream 1 stands, local 2 not taken"] * 60)
     assert lines[-1].endswith("more conflicts")
     assert len(read_published_outcomes(lines)) == len(lines) - 1
@@ -68,7 +68,7 @@ def test_what_counts_the_lines_left_out_is_no_conflict():
 @pytest.mark.parametrize(
     "value", [MISSING, 7, "x", "a: b", "q (base 1)", {"a": [1]}, "l\nm\n", None]
 )
-def test_what_a_merge_writes_is_read_again(value: object):
+def test_written_conflicts_are_read_back(value: object):
     where = ErrorLocation("Deployment/web", "spec.value", "a.yaml", 8)
     cause, winner = ConflictCause.BOTH_CHANGED, MergeSide.LOCAL
     conflict = build_conflict(where, cause, (value, 1, 2), winner, NO_CHOICES)

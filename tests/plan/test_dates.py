@@ -94,7 +94,7 @@ AHEAD = RecordedStatus(
 )
 
 
-def test_what_a_pass_from_ahead_wrote_down_happened_when_it_is_noticed():
+def test_future_instants_of_a_status_become_the_instant_of_their_notice():
     found = correct_status(AHEAD, NOW)
     line = found.variants["ams"]
     assert line.grant is not None
@@ -119,7 +119,7 @@ def test_clocks_start_when_a_pass_first_noticed():
     assert correct_status(noticed, LATER).noticed_at == {}
 
 
-def test_what_lies_ahead_stays_on_record_as_it_is():
+def test_future_instants_stay_on_record_unchanged():
     """Else a pass with a clock that runs behind would make a soak longer than it was."""
     status = correct_status(AHEAD, NOW)
     planned = replace(status, revisions={"v1": "c"})

@@ -16,7 +16,7 @@ OPEN = MergeDispute(
 DECIDED = MergeDispute("fedcba9876543210", MergeSide.LOCAL, is_decided=True)
 
 
-def test_what_is_written_is_read_as_it_was():
+def test_written_disputes_are_read_back():
     assert parse_disputes(format_disputes([OPEN, DECIDED])) == (OPEN, DECIDED)
     assert format_disputes([OPEN]).isascii()
     assert len(format_disputes([OPEN]).split()) == 1

@@ -89,7 +89,7 @@ def contents(merged):
 
 
 @given(bumps())
-def test_nothing_is_lost_and_the_new_values_arrive(bump):
+def test_a_bump_loses_no_change_and_brings_the_new_values(bump):
     origin, upstream, local, (_, injected) = bump
     merged = merge_edits(upstream, [(origin, local)])
     result = contents(merged)
@@ -109,7 +109,7 @@ def test_merging_again_changes_nothing(bump):
 
 
 @given(bumps())
-def test_who_edited_nothing_has_the_new_rendering(bump):
+def test_an_unedited_package_becomes_the_new_rendering(bump):
     origin, upstream, _, _ = bump
     merged = merge_edits(upstream, [(origin, origin)])
     assert (contents(merged), merged.conflicts) == (upstream, ())

@@ -44,13 +44,13 @@ def test_a_ring_is_found_from_each_of_its_variants(_, text, others):
         assert exchange_partners(other, wanted, tenants) == (others | {"a"}) - {other}
 
 
-def test_one_of_another_policy_is_in_no_ring():
+def test_a_variant_of_another_policy_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
     del wanted["b"]
     assert exchange_partners("a", wanted, tenants) == frozenset()
 
 
-def test_who_has_left_already_is_in_no_ring():
+def test_a_variant_that_has_moved_already_is_in_no_ring():
     wanted, tenants = world("a:1>2 b:2>1")
     tenants["a"] = replace(tenants["a"], is_leaving=True)
     assert exchange_partners("a", wanted, tenants) == frozenset()

@@ -48,7 +48,7 @@ def files(kptfile: bytes):
 
 
 @given(CHANGES, CHANGES, st.sampled_from([1, 2, 3]))
-def test_whatever_people_wrote_there_the_draft_says_what_was_rendered(ours, drafted, rendered):
+def test_a_draft_names_the_rendered_revision_despite_edits_of_people(ours, drafted, rendered):
     published = files(at(2)), files(changed(at(2), ours, "theirs"))
     draft = files(at(3)), files(changed(at(3), drafted, "one"))
     merged = merge_edits(files(at(rendered)), [published, draft])

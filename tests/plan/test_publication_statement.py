@@ -33,7 +33,7 @@ def state(path: str, number: int = 1, **trailers: str) -> PublicationStatement:
     )
 
 
-def test_what_is_stated_comes_back():
+def test_formatted_statements_are_parsed_back():
     statements = [
         replace(state(path, number, stage=stage, revision=revision), merge=merge * 40)
         for number, (path, stage, revision, merge) in enumerate(
@@ -67,7 +67,7 @@ def test_without_publications_the_message_is_as_ever():
     assert parse_vendor_message(SUBJECT) == VendorMessage()
 
 
-def test_what_cannot_be_understood_is_left_out():
+def test_malformed_statements_are_omitted():
     message = format_vendor_message(SUBJECT, VendorMessage((state("a"), state("b", 2))))
     for old, new in (
         ("Fanout-Tag: a/v1\n", "Fanout-Tag: other/v1\n"),

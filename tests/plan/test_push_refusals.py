@@ -24,7 +24,7 @@ RESULTS = [
 
 
 @pytest.mark.parametrize(("_", "result", "expected"), RESULTS, ids=map(itemgetter(0), RESULTS))
-def test_what_lasts_is_a_refusal(_, result, expected):
+def test_a_lasting_failure_is_a_refusal(_, result, expected):
     assert is_refusal(result) is expected
 
 

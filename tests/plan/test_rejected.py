@@ -84,7 +84,7 @@ def test_a_secret_is_not_shown_wherever_it_stands(_, value):
             assert "(not shown)" in text
 
 
-def test_what_is_written_is_read_again():
+def test_written_rejections_are_read_back():
     lines = rejected_lines([conflict(), conflict((1, 3, 7)), conflict()])
     assert len(lines) == 2
     message = with_paragraph("Update a\n\nFanout-Policy: default/a\n", conflict_paragraph(lines))

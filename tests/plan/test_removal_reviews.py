@@ -197,7 +197,7 @@ def test_a_package_joins_the_branch_before_it_is_reviewed():
     assert ask_about_branch(request([], TREES), removed=("sites/b",)) is None
 
 
-def test_who_committed_to_the_branch_does_not_approve_it():
+def test_an_editor_of_the_branch_does_not_approve_it():
     separate = replace(RULE, separation=True)
     given = request([review("ann")], TREES)
     assert ask_about_branch(given, separate) is None

@@ -225,7 +225,7 @@ def test_a_review_is_of_the_trees_at_their_paths_only():
     )
 
 
-def test_nobody_reviews_where_there_is_no_forge_no_request_or_no_check():
+def test_reviews_need_a_forge_a_request_and_a_check():
     reviewed = drafted("a", forge(request([review("ann")], REVIEWED)))
     assert find_review_approvals([reviewed], [StageRule("prod")]) == ()
     assert find_review_approvals([reviewed], [StageRule("dev", requires=(SIGNED,))]) == ()

@@ -145,7 +145,7 @@ STAGES = [
 
 
 @pytest.mark.parametrize(("_", "stage", "told"), STAGES, ids=map(itemgetter(0), STAGES))
-def test_what_a_stage_says_is_what_the_gates_are_told(_, stage, told):
+def test_a_stage_rule_has_the_fields_of_the_stage(_, stage, told):
     assert ruled(stage) == StageRule("prod", **told)
 
 
@@ -154,7 +154,7 @@ SRE = {"approvers": [{"group": "sre", "subjects": ["Ann <ann@example.com>"]}]}
 
 
 @pytest.mark.parametrize("apart", [(), (False,), (True,), (False, True)], ids=str)
-def test_one_promotion_policy_is_enough_to_keep_authors_and_approvers_apart(apart):
+def test_a_single_promotion_policy_separates_authors_and_approvers(apart):
     promotions = [promotion(requiresSeparation=one, **SRE) for one in apart]
     [rule] = ruled(ASKED, *promotions).requires
     assert rule == ApprovalRule(
@@ -197,7 +197,7 @@ def test_a_stage_is_automatic_when_all_who_name_the_policy_say_so(_, stages, exp
     assert ruled({}, *promotions).automatic is expected
 
 
-def test_who_keeps_a_stage_from_being_automatic_is_named_where_others_do_not():
+def test_a_policy_that_opposes_automatic_promotion_is_named():
     second = promotion(name="second", autoPromotion={"stages": ["dev"]})
     said = [promotion(autoPromotion={"stages": ["prod"]}), second, promotion(name="freeze")]
     assert ruled({}, *said).opposing_policies == ("second",)

@@ -116,7 +116,7 @@ MISSING = [
 @pytest.mark.parametrize(
     ("variant", "sentence"), [row[1:] for row in MISSING], ids=map(itemgetter(0), MISSING)
 )
-def test_what_is_waited_for(variant, sentence):
+def test_a_missing_status_is_awaited_by_name(variant, sentence):
     reading = read(variant)
     assert (reading.verdict, reading.message) == (PENDING, sentence)
 
@@ -162,7 +162,7 @@ STATUSES = st.lists(
 
 
 @given(STATUSES, STATUSES)
-def test_nobody_else_changes_anything(statuses, more):
+def test_statuses_of_other_creators_change_no_reading(statuses, more):
     accepted = [it for it in statuses if it.creator in ("ci", "app") and it.context == "ci/test"]
     others = [it for it in more if it.creator in ("eve", "mallory") or it.context != "ci/test"]
     rule = check("ci", "app")
@@ -178,7 +178,7 @@ def test_the_newest_counts_in_any_order(statuses, random):
 
 
 @pytest.mark.parametrize("context", ["fanout", "fanout/eu"])
-def test_nothing_waits_for_the_status_that_fanout_sets(context):
+def test_a_check_of_a_status_that_fanout_sets_is_refused(context):
     with pytest.raises(ValueError, match=f"{context} is a status that fanout sets itself"):
         CommitStatusCheck(context=context)
     assert CommitStatusCheck(context=f"ci/{context}").context == f"ci/{context}"
