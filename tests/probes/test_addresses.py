@@ -75,7 +75,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("host", FORMS)
-def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
+def test_no_request_is_sent_to_a_refused_address(host, connected):
     answer = ask(f"http://{host}/latest")
     assert isinstance(answer, ProbeFailure)
     assert answer.message.startswith(f"http://{host}/latest: the request was not sent: ")

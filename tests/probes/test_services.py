@@ -62,7 +62,7 @@ def test_an_answer_is_status_and_body(there):
     ]
 
 
-def test_what_is_not_there_is_an_answer(there):
+def test_a_missing_page_is_a_response(there):
     [answer] = ask(ProbeQuery(url=f"{there.url}/nowhere"))
     assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
 
@@ -126,7 +126,7 @@ def test_a_redirect_on_the_same_host_is_followed(there):
     ]
 
 
-def test_who_is_not_there_is_asked_once():
+def test_a_missing_service_is_asked_once():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -139,7 +139,7 @@ def test_who_is_not_there_is_asked_once():
     assert second.message.startswith(f"{url}: it cannot be reached: ")
 
 
-def test_who_lets_nobody_in_cannot_be_reached():
+def test_a_service_that_accepts_no_connection_cannot_be_reached():
     with socket.socket() as full, contextlib.ExitStack() as waiting:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -156,7 +156,7 @@ def test_who_lets_nobody_in_cannot_be_reached():
     assert answers == [ProbeFailure(f"{url}/a: {why}"), ProbeFailure(f"{url}/b: {why}")]
 
 
-def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(there):
+def test_costs_of_probes_and_silent_services_are_reported(there):
     there.pages["/state"] = Page("1")
     told: list[str] = []
     with socket.socket() as taken:
@@ -172,7 +172,7 @@ def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(ther
     assert re.fullmatch(rf"3 probes took [0-9.]+ s; 2 got no answer, from {url}", line)
 
 
-def test_who_is_no_http_server_gives_no_answer():
+def test_a_service_without_http_gives_no_response():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         [answer] = ask(ProbeQuery(url=url), limits=QUICK)
@@ -197,7 +197,7 @@ def test_many_are_asked_and_each_gets_its_own_answer(there):
     assert [answer.value["body"] for answer in answers] == list(range(40))
 
 
-def test_what_the_others_leave_no_time_for_is_not_asked(there):
+def test_a_query_without_remaining_time_is_not_sent(there):
     there.pages["/state"] = Page(slow=True)
     there.pages["/next"] = Page("1")
     limits = ProbeLimits(probe_seconds=0.3, batch_seconds=0.3, concurrency=1)
@@ -263,7 +263,7 @@ def test_a_secret_stays_here(there, lent):
     assert there.asked == []
 
 
-def test_what_sends_the_secret_back_is_not_read(there):
+def test_a_response_with_the_secret_is_not_read(there):
     there.pages["/state"] = Page('{"you": "Bearer tok-123"}')
     [answer] = ask(ProbeQuery(url=f"{there.url}/state?echo=1", secret=""))
     assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
