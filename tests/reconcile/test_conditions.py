@@ -63,7 +63,7 @@ def released(conditions: PropagationConditions, number: int) -> list[int]:
     return [int(name[1:]) for name in decision.stages["dev"].released]
 
 
-def test_one_batch_for_all_and_none_when_nothing_changed():
+def test_all_rows_are_a_single_batch_and_unchanged_rows_are_none():
     sandbox = StubSandbox("target", answer=lambda row: row["target"]["number"] % 2 == 0)
     conditions = conditions_of(sandbox)
     assert released(conditions, 10) == [0, 2, 4, 6, 8]
@@ -71,7 +71,7 @@ def test_one_batch_for_all_and_none_when_nothing_changed():
     assert sandbox.batches == [10]
 
 
-def test_what_closures_leave_is_asked_in_one_batch_within_the_budget_of_the_policy():
+def test_rows_that_closures_leave_are_a_single_batch_within_the_budget_of_the_policy():
     sandbox = StubSandbox("target", answer=lambda row: True)
     sandbox.closure = InProcessExpression("x", {}, lambda row: row["target"]["number"] < 3 or ASK)
     spent = EvaluationBudget(NOW)
@@ -84,7 +84,7 @@ def test_what_closures_leave_is_asked_in_one_batch_within_the_budget_of_the_poli
     assert sandbox.batches == [7, 7]
 
 
-def test_what_looks_alike_is_asked_once():
+def test_equal_rows_are_asked_once():
     sandbox = StubSandbox("variant", answer=lambda row: True)
     assert released(conditions_of(sandbox), 10) == list(range(10))
     assert sandbox.batches == [1]
@@ -120,7 +120,7 @@ def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
 @pytest.mark.parametrize(
     ("reason", "batches"), [("LimitExceeded", 2), ("ExpressionError", 1)], ids=str
 )
-def test_what_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
+def test_a_row_that_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
     sandbox = StubSandbox("variant", answer=lambda row: ExpressionFailure(reason, "so it is"))
     conditions = conditions_of(sandbox)
     for _ in range(2):
@@ -130,7 +130,7 @@ def test_what_exceeded_a_limit_is_asked_again_in_the_next_pass(reason, batches):
     assert len(sandbox.batches) == batches
 
 
-def test_what_the_budget_of_one_policy_refuses_is_asked_for_another():
+def test_a_row_refused_by_the_budget_of_a_policy_is_asked_for_another():
     sandbox = StubSandbox("variant", answer=lambda row: True)
     conditions = conditions_of(sandbox)
     spent, whole = EvaluationBudget(NOW), EvaluationBudget(NOW)

@@ -72,7 +72,7 @@ DECLARED = [
 @pytest.mark.parametrize(
     ("declared", "named"), [row[1:] for row in DECLARED], ids=[row[0] for row in DECLARED]
 )
-def test_what_cannot_be_read_may_hold_a_target(declared, named):
+def test_unreadable_files_may_hold_a_target(declared, named):
     doubt = find_removal_doubt(declared, resolved("ams").upstream_policy, NOW)
     assert (doubt is not None) == bool(named)
     assert doubt is None or named in doubt.message

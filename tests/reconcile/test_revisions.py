@@ -87,6 +87,6 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("_", "world", "left_out"), TAKEN, ids=[row[0] for row in TAKEN])
-def test_what_somebody_has_or_chose_is_not_left_out(_, world, left_out):
+def test_a_published_or_pinned_revision_is_not_left_out(_, world, left_out):
     problems = {it: InvalidInput("no package") for it in ("v3", "v4")}
     assert sorted(find_unusable(world, ["v4"], problems.get)) == left_out.split()

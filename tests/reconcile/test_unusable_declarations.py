@@ -116,7 +116,7 @@ ROWS = [
     [row[1:] for row in ROWS],
     ids=[row[0] for row in ROWS],
 )
-def test_what_cannot_be_used_holds_what_it_could_concern(
+def test_an_unusable_declaration_holds_the_policies_it_could_concern(
     tmp_path, text, held_removals, held_automation, unjudged_selectors
 ):
     for namespace, name, target in POLICIES:
