@@ -83,7 +83,7 @@ OF_TWO = [
 
 
 @pytest.mark.parametrize("text", OF_TWO)
-def test_it_is_a_worker_s_for_any_two_values(text):
+def test_a_closure_agrees_with_a_worker_for_any_two_values(text):
     closure = compiled(text)
     rows = [{"a": a, "b": b} for a in OBJECTS for b in OBJECTS]
     assert [row for row in rows if not agrees(text, row, closure)] == []
@@ -188,7 +188,7 @@ IN_PROCESS = [
 
 
 @pytest.mark.parametrize(("_", "text", "value"), IN_PROCESS, ids=map(itemgetter(0), IN_PROCESS))
-def test_it_is_answered_in_process(_, text, value):
+def test_a_simple_expression_is_evaluated_in_process(_, text, value):
     found = compiled(text)(ROW)
     assert (found, type(found)) == (value, type(value))
     assert sent(found) == by_worker(text, ROW)
@@ -208,7 +208,7 @@ NOT_SIMPLE = [
 
 
 @pytest.mark.parametrize(("_", "text"), NOT_SIMPLE, ids=map(itemgetter(0), NOT_SIMPLE))
-def test_it_has_no_closure(_, text):
+def test_a_complex_expression_has_no_closure(_, text):
     assert compiled(text) is None
 
 
@@ -257,7 +257,7 @@ LEFT = [
 
 
 @pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
-def test_it_is_left_to_a_worker(_, text, row):
+def test_an_unusual_row_is_left_to_a_worker(_, text, row):
     assert compiled(text)(row) is ASK
 
 
@@ -268,7 +268,7 @@ def sandbox():
 
 
 @pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
-def test_what_a_closure_leaves_is_asked_and_its_errors_are_a_worker_s(_, text, row, sandbox):
+def test_rows_that_a_closure_leaves_have_the_results_of_a_worker(_, text, row, sandbox):
     [[found]] = sandbox.evaluate([text], [row])
     said = list(astuple(found)) if isinstance(found, ExpressionFailure) else [found]
     assert json.dumps({"answers": [said]}) == by_worker(text, row)
@@ -276,7 +276,7 @@ def test_what_a_closure_leaves_is_asked_and_its_errors_are_a_worker_s(_, text, r
     assert closure(row) is ASK
 
 
-def test_what_is_simple_asks_no_child():
+def test_simple_expressions_start_no_worker():
     counters = Counters()
     texts = [text for _, text, _ in IN_PROCESS]
     with ProcessSandbox(WorkerLimits(), counters) as sandbox:

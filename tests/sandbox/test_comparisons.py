@@ -27,6 +27,6 @@ def test_compared(text, value, expected):
 
 
 @pytest.mark.parametrize("text", ["r < 0.5", "r >= 0.5", "r + 0.5 > 0.0"])
-def test_what_is_no_number_is_not_compared_and_nothing_is_added_by_itself(text):
+def test_texts_are_not_converted_for_comparison_or_addition(text):
     with pytest.raises(RefusedError):
         CelEngine().evaluate(text, {"r": "1" if "+" not in text else 1})

@@ -107,6 +107,6 @@ NOT_COMPLETED = [
 @pytest.mark.parametrize(
     ("_", "text", "target"), NOT_COMPLETED, ids=[it[0] for it in NOT_COMPLETED]
 )
-def test_nothing_else_is_completed(_, text, target, sandbox):
+def test_no_other_value_is_completed(_, text, target, sandbox):
     [[answer]] = sandbox.evaluate([text], [{"target": target}])
     assert isinstance(answer, ExpressionFailure)

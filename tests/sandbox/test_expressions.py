@@ -192,7 +192,7 @@ def test_limits(sentence, text, problem):
     assert problem in found
 
 
-def test_what_is_allowed_is_not_refused():
+def test_expressions_within_the_limits_are_evaluated():
     assert outcome("(" * 20 + "1" + ")" * 20, ROW) == 1
     assert outcome("'((((((((((((((((((((((((('", ROW) == "((((((((((((((((((((((((("
     assert outcome("[[1], [2]].map(a, a.map(b, b + 1))", ROW) == [[2], [3]]
@@ -276,7 +276,7 @@ def test_over_what_is_read_and_over_everything_the_answer_is_the_same(text, row)
     assert encode_part({"": found}) == encode_part({"": outcome(text, row, part=False)})
 
 
-def test_what_can_be_written_can_be_evaluated():
+def test_the_schema_and_the_sandbox_have_the_same_length_limit():
     """The schema has the limit of the sandbox, whose process loads none of the schema."""
     [limits] = [it for it in Expression.__metadata__ if isinstance(it, StringConstraints)]
     assert limits.max_length == MAX_EXPRESSION_LENGTH

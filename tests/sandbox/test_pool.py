@@ -74,7 +74,7 @@ def test_the_same_expression_twice_is_answered_twice(tight):
     assert tight.evaluate(["target.n", "target.n"], ROWS) == [[1, 1], [1, 1]]
 
 
-def test_one_row_s_error_is_its_own(tight):
+def test_an_error_of_a_row_is_its_own(tight):
     rows = [*ROWS, {"target": {"n": 2}}]
     (names,) = tight.evaluate(["target.metadata.name"], rows)
     assert names[:2] == ["a", "b"]
@@ -112,7 +112,7 @@ HOSTILE = [
 @pytest.mark.parametrize(
     ("sentence", "text", "limits", "problem", "cause"), HOSTILE, ids=[row[0] for row in HOSTILE]
 )
-def test_what_exceeds_a_limit_is_broken_for_all_rows_and_the_others_go_on(
+def test_an_expression_over_a_limit_fails_for_all_rows_and_the_others_go_on(
     sentence, text, limits, problem, cause
 ):
     names = ["x" * 200_000] * 40
@@ -292,7 +292,7 @@ def test_half_a_character_is_no_text(tight):
     assert isinstance(values[0], ExpressionFailure)
 
 
-def test_what_was_answered_is_not_asked_again():
+def test_evaluated_rows_are_not_asked_again():
     counters = Counters()
     rows = [{"target": {"stage": f"s{number % 4}", "name": str(number)}} for number in range(100)]
     texts = ["[target.stage].map(s, s)[0]", "[target.stage].map(s, s + 'x')[0]"]

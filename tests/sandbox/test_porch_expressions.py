@@ -72,7 +72,7 @@ SAME = [
 
 
 @pytest.mark.parametrize("expression", SAME)
-def test_it_yields_the_same(expression):
+def test_a_translated_expression_yields_the_same(expression):
     translated = translate_expression(expression, target_is_object=True)
     for target in OBJECTS.values():
         for repository in OBJECTS.values():
@@ -90,7 +90,7 @@ SPELLED = [
 
 
 @pytest.mark.parametrize(("_", "before", "after"), SPELLED, ids=map(itemgetter(0), SPELLED))
-def test_it_is_spelled_so(_, before, after):
+def test_a_translated_expression_has_the_expected_text(_, before, after):
     assert translate_expression(before, target_is_object=True) == (after or before)
 
 
@@ -122,6 +122,6 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("expression", [row[1] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_is_not_known_by_sight_is_refused(expression):
+def test_an_unrecognized_expression_is_refused(expression):
     with pytest.raises(InvalidValue):
         translate_expression(expression, target_is_object=True)

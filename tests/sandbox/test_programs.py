@@ -50,7 +50,7 @@ def run(path, stdin=b"", counters=None, **limits):
     return answer
 
 
-def test_it_is_given_its_input_and_its_output_and_last_words_come_back(executable):
+def test_a_program_gets_its_input_and_returns_its_output_and_errors(executable):
     path = executable("tr a-z A-Z; echo done >&2; exit 3")
     assert run(path, b"abc") == ProgramOutput(3, b"ABC", "done\n")
 
@@ -60,9 +60,7 @@ def test_more_than_a_pipe_holds_goes_both_ways(executable):
     assert run(executable("exec cat"), data).stdout == data
 
 
-def test_it_sees_nothing_of_fanout_s_environment_and_has_a_directory_of_its_own(
-    executable, monkeypatch
-):
+def test_a_program_has_its_own_environment_and_directory(executable, monkeypatch):
     monkeypatch.setenv("GIT_TOKEN", "secret")
     found = run(executable("env; pwd; ls -A; touch $TMPDIR/x $HOME/y; ls -A")).stdout.decode()
     lines = found.splitlines()
@@ -108,7 +106,7 @@ ENDLESS = [
 @pytest.mark.parametrize(
     ("body", "problem", "cause"), [row[1:] for row in ENDLESS], ids=[row[0] for row in ENDLESS]
 )
-def test_what_takes_too_much_is_ended_with_all_that_it_started(
+def test_a_program_over_a_limit_is_killed_with_its_children(
     executable, tmp_path, body, problem, cause
 ):
     pids, counters = tmp_path / "pids", Counters()
@@ -127,7 +125,7 @@ def test_endless_last_words_are_cut_and_harm_nothing(executable):
     assert answer.stderr.endswith("end\n")
 
 
-def test_what_it_leaves_behind_is_ended_and_not_waited_for(executable, tmp_path):
+def test_children_that_a_program_leaves_are_killed_and_not_awaited(executable, tmp_path):
     pids = tmp_path / "pids"
     answer = run(executable(f"sleep 60 & echo $! > {pids}; echo out"))
     assert answer == ProgramOutput(0, b"out\n", "")
@@ -145,7 +143,7 @@ def test_a_program_that_is_killed_says_by_what(executable):
     assert run(executable("kill -SEGV $$")).problem == "it was ended by signal 11"
 
 
-def test_what_is_no_program_is_said(tmp_path, executable):
+def test_a_missing_program_is_reported(tmp_path, executable):
     text = tmp_path / "text"
     text.write_text("words")
     functions = Functions.model_validate(
@@ -258,7 +256,7 @@ def test_a_container_that_takes_too_long_is_removed(podman):
     assert last == f"rm --force {name}"
 
 
-def test_what_the_runtime_says_comes_back(podman):
+def test_an_error_of_the_container_runtime_is_returned(podman):
     assert run_image("example.com/broken:v1") == ProgramOutput(125, b"", "no such image\n")
 
 

@@ -171,7 +171,7 @@ def test_a_script_sees_nothing_of_the_one_before():
     assert isinstance(second, ResponseError)
 
 
-def test_what_a_script_prints_is_handed_on():
+def test_printed_lines_of_a_script_are_returned():
     answer = run("print('a', 1, {'b': [2]})\nprint('c')")
     assert answer == ScriptOutput([], ("a 1 {'b': [2]}", "c"))
 

@@ -48,13 +48,13 @@ def test_a_new_one_is_learnt_beside_those_that_are_known(kept: Path):
     assert asked(kept, SIMPLE, "target.name") == ([*ANSWERS, ["a", "b"]], 0)
 
 
-def test_what_is_not_simple_is_asked_of_a_child_each_time(kept: Path):
+def test_a_complex_expression_asks_a_worker_each_time(kept: Path):
     text = "target.name.matches('a')"
     assert asked(kept, text) == ([[True, False]], 1)
     assert asked(kept, text) == ([[True, False]], 1)
 
 
-def test_what_is_no_expression_is_not_kept(kept: Path):
+def test_a_malformed_expression_is_not_cached(kept: Path):
     before = kept.read_bytes()
     (broken,), _ = asked(kept, "target.")
     assert broken[0].reason == "ExpressionError"
