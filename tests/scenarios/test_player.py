@@ -51,7 +51,7 @@ STAYS = st.tuples(
 
 
 @given(st.lists(STAYS, min_size=1, max_size=5))
-def test_what_is_stated_as_past_is_as_if_it_had_happened(stays):
+def test_a_stated_past_equals_the_same_past_played(stays):
     past, here, events = [], [], []
     for number, (stage, revision, ready, withdrawn) in enumerate(stays):
         instants = [] if ready is None else [("ready", "passed", ready)]
@@ -130,7 +130,7 @@ events: [{at: +1m, publish: true}, {at: +2m}]
 """
 
 
-def test_what_was_said_when_it_was_published_is_about_what_was_there_before():
+def test_evidence_at_the_instant_of_a_publication_is_about_the_revision_before():
     decided = played(REPORTED_AS_IT_IS_PUBLISHED)[-1].decision
     assert decided.variants["a"].state == "Verifying"
 
