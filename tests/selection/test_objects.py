@@ -23,7 +23,7 @@ def test_the_version_is_that_of_what_the_object_holds_now():
     assert version(second.with_objects(group_by_kind([config_map("a")]))) == before
 
 
-def test_what_was_asked_about_objects_that_are_gone_is_forgotten():
+def test_hashes_of_deleted_objects_are_dropped():
     index = ClusterObjectIndex([config_map("a")])
     for number in range(100):
         index.content_hashes.hash_of(f"/ConfigMap/platform/{number}", {})

@@ -73,7 +73,7 @@ def test_a_stage_without_groups_is_one_group():
     assert find_rollout_group(policy().spec.stages[1], made(), {"ring": "late"}) == 0
 
 
-def test_what_conditions_see_of_a_variant():
+def test_conditions_read_the_variables_of_a_variant():
     spec = made(template={"stage": "dev", "priority": 3, "labels": {"team": "edge"}})
     assert build_rollout_variables(policy(), spec, TARGET) == {
         "target": TARGET.object,
@@ -116,7 +116,7 @@ OFFLINE = [
 @pytest.mark.parametrize(
     ("_", "expression", "answer", "told"), OFFLINE, ids=map(itemgetter(0), OFFLINE)
 )
-def test_whether_a_target_is_offline(_, expression, answer, told):
+def test_a_target_is_offline_by_its_expression(_, expression, answer, told):
     entry = {"offlineWhen": expression} if expression else {}
     spec = made({"x": answer}, **entry)
     assert (spec.offline, spec.offline_error) == told

@@ -98,7 +98,7 @@ def test_a_target_that_two_entries_choose_is_the_first_one_s():
     assert "which spec.targets[0] selects already" in twice[0].problem
 
 
-def test_what_a_namespace_may_use():
+def test_a_namespace_may_use_its_own_and_lent_repositories():
     own, lent = repository("x"), repository("x", namespace="team", allowedNamespaces=["default"])
     other = repository("y", namespace="team", allowedNamespaces=["default"])
     closed = repository("z", namespace="team")
