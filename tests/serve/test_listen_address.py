@@ -29,7 +29,7 @@ def test_no_address(text):
 
 
 @pytest.mark.parametrize("text", ["192.0.2.1:0", "a" * 70 + ":0", "no-such-host.invalid:0"])
-def test_nothing_can_listen_on(text):
+def test_an_unusable_address_cannot_be_listened_on(text):
     with pytest.raises(InvalidInput, match="cannot listen on"):
         open_socket(text, "--hooks")
 
