@@ -47,7 +47,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def test_it_has_no_conflict_and_keeps_its_marks(fleet: Fleet):
+def test_an_adopted_clone_has_no_conflict_and_keeps_its_marks(fleet: Fleet):
     assert fleet.condition(AMS)[0] == "AdoptionAwaits"
     draft = "drafts/default/sites/ams/monitoring"
     edge = fleet.repos["edge"]

@@ -212,7 +212,7 @@ def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision
     assert prod(fleet) == ["", "v1"]
 
 
-def test_who_is_in_no_group_is_told_at_once(fleet: Fleet):
+def test_an_approver_outside_every_group_is_refused_at_once(fleet: Fleet):
     line = ("approve", "monitoring", "--stage", "prod", "--revision", "v1")
     told = fleet.run(*line, "--by", "Eve <Eve@example.com>")
     assert told.code == 4
@@ -244,7 +244,7 @@ UNNAMED = [
 
 
 @pytest.mark.parametrize(("_", "said", "words"), UNNAMED, ids=[row[0] for row in UNNAMED])
-def test_who_approves_without_a_name_hears_what_waits_for_it(fleet: Fleet, _, said, words):
+def test_an_approval_without_a_check_lists_the_waiting_checks(fleet: Fleet, _, said, words):
     told = fleet.run("approve", "monitoring", *said, "--by", ANN)
     assert (told.code, told.out) == (1, "")
     assert words in told.err
@@ -260,7 +260,7 @@ def test_an_approval_is_revoked_once(fleet: Fleet):
     assert len(fleet.run("get", "approvals", "-o", "json").items) == 2
 
 
-def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
+def test_an_approval_of_a_satisfied_check_is_refused(fleet: Fleet):
     approve(fleet, ANN)
     approve(fleet, BOB)
     told = fleet.run("approve", "monitoring", "--by", ANN)
@@ -281,7 +281,7 @@ def number(fleet: Fleet) -> int:
     return len(fleet.run("get", "approvals", "-o", "json").items)
 
 
-def test_who_has_approved_these_drafts_hears_that_and_nothing_is_recorded(fleet: Fleet):
+def test_a_repeated_approval_of_the_same_drafts_records_no_approval(fleet: Fleet):
     policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
     fleet.write("policy.yaml", policy.replace(SIGNED, FOREVER))
     approve(fleet, ANN, "--variant", "sites/cph")
@@ -306,7 +306,7 @@ def test_an_approval_that_was_taken_back_or_expires_is_given_again(fleet: Fleet)
     assert number(fleet) == 5
 
 
-def test_who_changed_a_draft_hears_that_theirs_does_not_count_for_it(fleet: Fleet):
+def test_an_approval_by_an_author_of_a_draft_is_recorded_with_a_warning(fleet: Fleet):
     fleet.write("promotion.yaml", PROMOTION + "  requiresSeparation: true\n")
     edge, branch = fleet.repos["edge"], "drafts/default/sites/ber/monitoring"
     with pytest.MonkeyPatch.context() as set_:
@@ -351,14 +351,16 @@ def waiting(root: Path) -> Fleet:
 
 
 @pytest.mark.parametrize(("_", "revision", "data"), UNDRAFTED, ids=[row[0] for row in UNDRAFTED])
-def test_who_approves_what_is_not_drafted_hears_when_it_is(waiting: Fleet, _, revision, data):
+def test_an_approval_before_the_draft_is_refused_with_the_expected_time(
+    waiting: Fleet, _, revision, data
+):
     told = waiting.run(*line_of(ANN, revision))
     assert told.code == 4
     assert [word for word in data if word not in told.err] == [], told.err
     assert number(waiting) == 2
 
 
-def test_who_cannot_be_told_when_hears_who_can_tell(waiting: Fleet):
+def test_an_approval_without_an_expected_time_advises_the_forecast(waiting: Fleet):
     waiting.release("v3")
     waiting.sweep()
     told = waiting.run(*line_of(ANN, "v3")).err
@@ -366,7 +368,7 @@ def test_who_cannot_be_told_when_hears_who_can_tell(waiting: Fleet):
     assert "`fanout forecast monitoring" in told
 
 
-def test_what_was_announced_can_be_approved_then(waiting: Fleet):
+def test_a_forecast_draft_can_be_approved_at_its_time(waiting: Fleet):
     waiting.later(hours=1).settle()
     assert waiting.run(*line_of(ANN, "v2")).code == 0
     older = waiting.run(*line_of(ANN, "v1"))

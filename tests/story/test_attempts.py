@@ -41,7 +41,7 @@ def fates(fleet: Fleet) -> list[str]:
     return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
 
 
-def test_what_has_failed_is_asked_again_and_can_pass(fleet: Fleet):
+def test_a_retried_variant_is_checked_again_and_can_pass(fleet: Fleet):
     told = say(fleet, "retry")
     assert told.code == 0, told.err
     [consequence] = [it for it in told.out.splitlines() if it.startswith("monitoring-ber-")]
@@ -62,7 +62,7 @@ def test_a_retry_that_is_withdrawn_leaves_the_failure(fleet: Fleet):
     assert fleet.states() == {BER: "Failed", CPH: "Ready"}
 
 
-def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
+def test_a_skipped_variant_is_not_counted_until_the_next_revision(fleet: Fleet):
     assert verdict(fleet) == "Failed"
     told = say(fleet, "skip", "--variant", BER)
     assert told.code == 0, told.err
@@ -78,7 +78,7 @@ def test_who_is_skipped_counts_no_more_until_the_next_revision(fleet: Fleet):
     assert fates(fleet) == ["Skip Applied"]
 
 
-def test_who_is_skipped_before_publication_is_not_released(fleet: Fleet):
+def test_a_variant_skipped_before_publication_is_not_released(fleet: Fleet):
     fleet.write("policy.yaml", BY_ONE)
     say(fleet, "skip", "--variant", BER)
     fleet.release("v2")
@@ -92,7 +92,7 @@ def test_who_is_skipped_before_publication_is_not_released(fleet: Fleet):
     assert fleet.states()[BER] == "Skipped"
 
 
-def test_who_was_skipped_takes_part_again_when_it_is_retried(fleet: Fleet):
+def test_a_skipped_variant_takes_part_again_when_retried(fleet: Fleet):
     say(fleet, "skip", "--variant", BER)
     assert say(fleet, "retry").code == 4
     assert say(fleet, "retry", "--variant", BER).code == 0
@@ -108,7 +108,7 @@ def test_a_retry_beside_another_failure_says_so(fleet: Fleet):
     assert fleet.states() == {BER: "Verifying", CPH: "Verifying"}
 
 
-def test_who_is_ready_is_left_out_of_a_skip_of_several(fleet: Fleet):
+def test_a_ready_variant_is_left_out_of_a_skip_of_several(fleet: Fleet):
     told = say(fleet, "skip", "--variant", BER, "--variant", CPH)
     assert told.code == 0
     assert "monitoring-cph-" in told.err

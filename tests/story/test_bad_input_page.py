@@ -126,7 +126,7 @@ def test_a_fault_of_a_policy_is_told_and_holds_it_alone(played: Played, row, mes
 
 
 @pytest.mark.parametrize(("row", "message"), DOUBTS, ids=by_input(DOUBTS))
-def test_what_is_doubtful_is_a_warning_and_goes_on(played: Played, row, message):
+def test_doubtful_input_is_a_warning_and_is_published(played: Played, row, message):
     told = played.told(row, of=played.validated.out)
     assert says(f"UpstreamPolicy/{played.names[row][7:]}: {message}", told)
     assert all(line.startswith("warning: ") for line in told.splitlines())
@@ -197,12 +197,12 @@ def fleet(root: Path) -> Fleet:
 
 
 @pytest.mark.parametrize(("row", "message", "_"), SAID, ids=by_input(SAID))
-def test_what_people_say(fleet: Fleet, row, message, _):
+def test_an_unusable_command_is_answered_as_the_page_states(fleet: Fleet, row, message, _):
     printed = PEOPLE[row](fleet)
     assert says(message, printed), printed
 
 
 @pytest.mark.parametrize(("row", "message", "_"), CHANGED, ids=by_input(CHANGED))
-def test_what_changes_under_way(fleet: Fleet, row, message, _):
+def test_a_change_during_a_pass_is_answered_as_the_page_states(fleet: Fleet, row, message, _):
     printed = CHANGES[row](fleet)
     assert says(message, printed), printed

@@ -76,7 +76,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     [(number, *row[1:]) for number, row in enumerate(DAMAGES, start=2)],
     ids=[row[0] for row in DAMAGES],
 )
-def test_what_cannot_be_read_holds_its_policy_and_no_other(company: Fleet, number, damage, words):
+def test_unreadable_records_hold_their_policy_and_no_other(company: Fleet, number, damage, words):
     records, edge = company.records(), company.repos["edge"]
     head = records.refs()[f"refs/heads/{BOOK}"]
     before = edge.refs("refs/tags/sites")

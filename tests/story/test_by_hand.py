@@ -37,20 +37,20 @@ def test_no_step_of_it_is_told_as_one_of_a_policy_or_a_stage(alone: Fleet):
     assert "stage mine" not in text
 
 
-def test_it_is_explained_as_what_it_is(alone: Fleet):
+def test_a_variant_of_no_policy_is_explained_as_a_variant(alone: Fleet):
     alone.settle()
     told = alone.run("explain", "mine").out
     assert told.startswith("Variant mine: ")
 
 
-def test_its_troubles_name_it_once(alone: Fleet):
+def test_errors_of_a_variant_of_no_policy_name_it_once(alone: Fleet):
     alone.release("v2", {"deployment.yaml": "a: [\n"})
     told = alone.sweep().err
     assert told.startswith("default/mine: ")
     assert "default/mine: mine" not in told
 
 
-def test_its_publication_says_whose_it_is_like_its_draft(alone: Fleet):
+def test_draft_and_publication_of_a_variant_of_no_policy_have_the_same_owner(alone: Fleet):
     edge = alone.repos["edge"]
     alone.sweep("--drafts-only")
     own = "Fanout-Policy: default/"

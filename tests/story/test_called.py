@@ -91,7 +91,7 @@ def test_a_name_that_is_near_is_proposed(fleet: Fleet, _: str, line: tuple[str, 
     assert re.search(r"\bberr\b.*\bber\b", told.err), told.err
 
 
-def test_who_removes_without_a_name_hears_what_may_go(fleet: Fleet):
+def test_a_removal_without_a_name_lists_the_removable_variants(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     told = fleet.run("remove", "monitoring", *WHY)
     assert told.code == 1
@@ -99,7 +99,7 @@ def test_who_removes_without_a_name_hears_what_may_go(fleet: Fleet):
     assert "monitoring-ams-" in told.err
 
 
-def test_what_is_removed_is_never_guessed(fleet: Fleet):
+def test_a_removal_never_guesses_a_name(fleet: Fleet):
     for name in ("ams", "amst"):
         fleet.remove(f"site-{name}.yaml")
     before = fleet.refs()

@@ -37,7 +37,7 @@ def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(
     assert full in held["message"]
 
 
-def test_who_accepts_conflicts_hears_what_is_published(fleet: Fleet):
+def test_accepting_conflicts_prints_the_publication(fleet: Fleet):
     conflict(fleet)
     told = fleet.run(*PROMOTE, "--variant", AMS, "--accept-conflicts", *BY)
     assert fleet.published()[AMS] == "v2"
@@ -149,7 +149,7 @@ def test_a_person_says_whose_value_wins(fleet: Fleet, _, take, value):
     assert value in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_what_was_decided_is_not_asked_again_by_the_next_revision(fleet: Fleet):
+def test_a_resolved_conflict_is_not_raised_again_by_the_next_revision(fleet: Fleet):
     conflict(fleet)
     assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
     text = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
@@ -250,7 +250,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("_", "take", "words"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_what_cannot_be_taken_is_refused(fleet: Fleet, _, take, words):
+def test_an_unusable_choice_of_a_side_is_refused(fleet: Fleet, _, take, words):
     conflict(fleet)
     before = fleet.records().refs()
     refused = fleet.run("resolve", "monitoring", "--take", take, *BY)

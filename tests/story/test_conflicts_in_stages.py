@@ -37,7 +37,7 @@ def test_a_promotion_of_the_stage_leaves_the_variant_out_and_says_so(fleet: Flee
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_what_was_left_out_is_not_published_by_that_promotion_once_it_is_decided(fleet: Fleet):
+def test_a_variant_left_out_of_a_promotion_is_not_published_by_it_once_resolved(fleet: Fleet):
     fleet.run("promote", *STAGE, *BY)
     assert fleet.run("resolve", "monitoring", "--variant", AMS, *BY).code == 0
     fleet.later(minutes=1).settle()

@@ -34,7 +34,7 @@ def idle(cost: dict[str, int]) -> dict[str, int]:
     return {**nothing, "listings": 5, **asked}
 
 
-def test_where_nothing_changed_a_pass_lists_each_repository_once_and_no_more(
+def test_a_pass_without_changes_lists_each_repository_once(
     fleet: Fleet,
 ):
     fleet.settle()
@@ -80,7 +80,7 @@ SCOPES = [
 
 
 @pytest.mark.parametrize("scope", [row[1] for row in SCOPES], ids=[row[0] for row in SCOPES])
-def test_nothing_is_rendered_for_what_is_suspended(fleet: Fleet, scope: list[str]):
+def test_no_package_is_rendered_for_suspended_variants(fleet: Fleet, scope: list[str]):
     fleet.settle()
     fleet.release("v2")
     assert fleet.run("suspend", "monitoring", *scope, *ANN).code == 0

@@ -218,7 +218,7 @@ def test_a_changed_object_goes_through_the_stages_in_order(four: Fleet):
 # ---- separation ----------------------------------------------------------------------------------
 
 
-def test_nobody_approves_what_they_have_changed_themselves(four: Fleet):
+def test_an_author_of_a_draft_does_not_approve_it(four: Fleet):
     people = "[ada@example.com, ann@example.com]"
     apart = f"  requiresSeparation: true\n  approvers: [{{group: sre, subjects: {people}}}]\n"
     four.write("promotion.yaml", PROMOTION.partition("  approvers")[0] + apart)

@@ -38,7 +38,7 @@ def on_target(target: str = BASE) -> str:
     return f"{{policy: monitoring, target: {target}}}"
 
 
-def test_it_waits_until_the_target_of_a_policy_is_ready(fleet: Fleet):
+def test_a_variant_waits_until_the_target_of_a_policy_is_ready(fleet: Fleet):
     depend(fleet, "web", on_target())
     fleet.settle()
     assert fleet.published() == {"db": "v1", "log": "v1", "sites/ams": "v1", "web": ""}
@@ -123,7 +123,9 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("_", "entry", "sentence"), MISSING, ids=[row[0] for row in MISSING])
-def test_what_cannot_become_ready_holds_by_name(fleet: Fleet, _, entry: str, sentence: str):
+def test_a_dependency_that_cannot_become_ready_holds_by_name(
+    fleet: Fleet, _, entry: str, sentence: str
+):
     depend(fleet, "web", entry)
     depend(fleet, "db", "{variant: web}")
     fleet.sweep()

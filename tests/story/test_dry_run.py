@@ -100,7 +100,7 @@ def test_a_decision_without_an_action_shows_its_effect_alone(fleet: Fleet):
     assert "nothing to do" not in shown.out
 
 
-def test_it_then_does_what_it_showed(fleet: Fleet):
+def test_a_command_does_what_its_dry_run_showed(fleet: Fleet):
     line = ("promote", *PROD, *WHY)
     shown = fleet.run(*line, "--dry-run", "-o", "json").json
     done = fleet.run(*line, "-o", "json").json

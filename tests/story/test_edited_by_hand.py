@@ -34,7 +34,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("_", "text", "types", "place"), EDITS, ids=[row[0] for row in EDITS])
-def test_who_edits_what_is_published_is_shown(fleet: Fleet, _, text, types, place):
+def test_an_edit_of_a_published_package_is_shown(fleet: Fleet, _, text, types, place):
     assert also(fleet) == {}
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     assert list(also(fleet)) == types

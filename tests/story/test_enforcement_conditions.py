@@ -52,7 +52,7 @@ def condition(fleet: ForgeFleet, kind: str) -> tuple[str, str, str] | None:
     ],
     ids=["open", "other rules", "pushes", "enforced"],
 )
-def test_what_a_branch_requires_is_a_condition(waiting: ForgeFleet, rules, status, reason, words):
+def test_rules_of_a_branch_are_a_condition(waiting: ForgeFleet, rules, status, reason, words):
     if rules is not None:
         checked = "status_check_contexts" in rules
         waiting.protect("edge", **{"enable_status_check": checked, **rules})

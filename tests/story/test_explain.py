@@ -113,7 +113,7 @@ SERVED = [("a policy", ""), ("a stage", "/dev"), ("a variant", "/dev/sites/ams")
 
 
 @pytest.mark.parametrize(("_", "rest"), SERVED, ids=[row[0] for row in SERVED])
-def test_what_could_not_be_served_leaves_with_3_whatever_was_asked(fleet: Fleet, _, rest: str):
+def test_explain_exits_with_3_when_its_subject_could_not_be_served(fleet: Fleet, _, rest: str):
     assert fleet.run("explain", f"monitoring{rest}").code == 0
     path = fleet.repos["edge"].path
     path.rename(path.with_suffix(".away"))
@@ -222,7 +222,7 @@ def test_the_commands_unblock_as_they_are_printed(fleet: Fleet, monkeypatch, _, 
     assert reason not in fleet.run("explain", "monitoring").out
 
 
-def test_one_command_removes_an_edited_variant(fleet: Fleet):
+def test_a_single_command_removes_an_edited_variant(fleet: Fleet):
     remove_edited(fleet)
     told = fleet.run("explain", "monitoring")
     assert {"AutomationOff", "EditedDownstream"} <= set(told.out.split())
@@ -316,7 +316,7 @@ def test_a_failed_check_has_its_link_and_each_way_on_works(
     assert reason not in fleet.run("explain", "monitoring").out
 
 
-def test_whoever_reported_a_failure_may_report_that_it_has_passed(fleet: Fleet):
+def test_the_reporter_of_a_failure_may_report_that_it_passed(fleet: Fleet):
     fail_first(fleet)
     view = fleet.run("explain", "monitoring", "-o", "json").json["status"]
     [who] = [it["who"] for it in view["blockers"] if it["reason"] == "VerificationFailed"]

@@ -22,7 +22,7 @@ def test_the_stage_after_waits_for_verification_and_soak(fleet: Fleet):
     assert fleet.run("forecast", "monitoring").code == 0
 
 
-def test_it_comes_true(fleet: Fleet):
+def test_a_forecast_comes_true(fleet: Fleet):
     fleet.settle()
     fleet.report("dev", "v1")
     fleet.settle()
@@ -61,7 +61,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "data"), WRONG)
-def test_what_is_not_there_is_said(fleet: Fleet, words: tuple[str, ...], data: list[str]):
+def test_a_forecast_of_a_missing_subject_is_refused(
+    fleet: Fleet, words: tuple[str, ...], data: list[str]
+):
     result = fleet.run("forecast", *words)
     assert result.code == 1
     assert [word for word in data if word not in result.err] == [], result.err

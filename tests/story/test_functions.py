@@ -94,7 +94,7 @@ def test_a_program_that_is_allowed_changes_what_it_changes_and_nothing_else(flee
     assert "    selectors:\n    - kind: ConfigMap\n      name: settings\n" in kptfile
 
 
-def test_its_warnings_are_told_once_for_all_variants(fleet):
+def test_warnings_of_a_program_are_reported_once_for_all_variants(fleet):
     with_pipeline(fleet, MUTATOR)
     swept = fleet.sweep("--drafts-only", *allowed(fleet))
     [line] = [line for line in swept.err.splitlines() if "a week is short" in line]
@@ -155,7 +155,7 @@ def test_a_program_that_breaks_leaves_what_is_published_as_it_was(fleet):
     assert "30d" in fleet.repos["edge"].file("main", "sites/ams/settings.yaml")
 
 
-def test_what_a_validator_finds_fails_the_variant_and_explain_says_where(fleet):
+def test_an_error_of_a_validator_fails_the_variant_and_explain_names_the_place(fleet):
     with_pipeline(fleet, VALIDATOR)
     fleet.release("v3", {"deployment.yaml": WEB.replace("replicas: 1", "replicas: one")})
     swept = fleet.sweep("--drafts-only", "-o", "json")
@@ -180,7 +180,7 @@ UNAVAILABLE = [
 @pytest.mark.parametrize(
     ("function", "told"), [row[1:] for row in UNAVAILABLE], ids=[row[0] for row in UNAVAILABLE]
 )
-def test_what_is_not_available_is_a_reason_and_other_policies_are_served(fleet, function, told):
+def test_an_unavailable_function_is_a_reason_and_other_policies_are_served(fleet, function, told):
     with_pipeline(fleet, f"{PIPELINE}        mutators: [{{{function}}}]\n")
     fleet.policy("second")
     swept = fleet.sweep("--drafts-only", *allowed(fleet), "-o", "json")

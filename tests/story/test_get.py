@@ -164,7 +164,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("_", "line", "words"), REFUSED, ids=map(itemgetter(0), REFUSED))
-def test_what_cannot_be_asked_for(fleet: Fleet, _: str, line: tuple[str, ...], words: str):
+def test_an_unusable_request_of_get_is_refused(
+    fleet: Fleet, _: str, line: tuple[str, ...], words: str
+):
     told = fleet.run("get", *line)
     assert (told.code, told.out) == (1, "")
     assert words in told.err
@@ -203,7 +205,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("_", "line", "said"), UNKNOWN, ids=map(itemgetter(0), UNKNOWN))
-def test_what_nothing_has_the_name_of_is_an_error_that_names_what_there_is(
+def test_an_unknown_name_is_an_error_that_lists_the_known_names(
     fleet: Fleet, _: str, line: list[str], said: str
 ):
     before = fleet.refs()
@@ -240,7 +242,7 @@ def test_json_is_documented(fleet: Fleet):
         assert {"spec", "status"} <= schema["properties"].keys()
 
 
-def test_what_is_in_a_repository_that_is_gone_is_not_ready(tmp_path: Path):
+def test_variants_of_a_missing_repository_are_not_ready(tmp_path: Path):
     """The gates go by what is on record; nobody can say that it is still so."""
     fleet = two_stages(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "core")})
     fleet.report("dev", "v1")

@@ -232,7 +232,7 @@ def push_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Push]:
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize(("build", "act"), PASSES, ids=[build.__name__ for build, _ in PASSES])
-def test_what_is_not_on_record_as_published_is_published_again(push_of, build, act):
+def test_a_half_push_without_a_record_is_published_again(push_of, build, act):
     push = push_of(build, act)
     for moved in push.subsets():
         fleet = push.half_done(moved, recorded=False)
@@ -246,7 +246,7 @@ def test_what_is_not_on_record_as_published_is_published_again(push_of, build, a
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("build", RECORDED, ids=lambda build: build.__name__)
-def test_what_is_on_record_and_not_on_the_branch_was_taken_back(push_of, build):
+def test_a_recorded_publication_missing_on_the_branch_was_taken_back(push_of, build):
     push, main = push_of(build, Fleet.sweep), ("edge", "refs/heads/main")
     for moved in push.subsets():
         fleet = push.half_done(moved, recorded=True)

@@ -228,7 +228,7 @@ def approve(fleet: Fleet, person: str, *more: str) -> None:
 PEOPLE = "subjects: [ann@example.com, bob@example.com]"
 
 
-def test_who_was_not_entitled_is_no_approver(tmp_path: Path):
+def test_a_person_who_was_not_entitled_is_no_approver(tmp_path: Path):
     made = signed_fleet(tmp_path, SIGNED.replace("atLeast: 1", "atLeast: 2"))
     approve(made, "bob")
     three = PROMOTION.replace(PEOPLE, "subjects: [ann@example.com, cat@example.com]")
@@ -239,7 +239,7 @@ def test_who_was_not_entitled_is_no_approver(tmp_path: Path):
     assert approvers(made) == [("v1", ["ann <ann@example.com>", "cat <cat@example.com>"])]
 
 
-def test_who_became_entitled_after_the_release_is_an_approver(tmp_path: Path):
+def test_a_person_entitled_after_the_release_is_an_approver(tmp_path: Path):
     made = signed_fleet(tmp_path, SIGNED)
     policy = (made.root / "policies/policy.yaml").read_text()
     made.write("policy.yaml", policy.replace("soak: 0s", "soak: 3h"))

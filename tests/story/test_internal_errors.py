@@ -324,7 +324,7 @@ def told_once(text: str) -> None:
 
 
 @pytest.mark.parametrize(("_", "place", "concerns", "lost"), FAULTS, ids=map(itemgetter(0), FAULTS))
-def test_it_is_the_outcome_of_whom_it_concerns(
+def test_an_internal_error_is_the_outcome_of_its_subject_alone(
     company_of_two: Fleet,
     _: str,
     place: str,
@@ -348,7 +348,7 @@ def test_it_is_the_outcome_of_whom_it_concerns(
 
 
 @pytest.mark.parametrize(("_", "place", "concerns"), LATE, ids=map(itemgetter(0), LATE))
-def test_what_fails_behind_a_push_is_found_again(
+def test_a_publication_is_recovered_after_an_error_behind_its_push(
     company_of_two: Fleet, _: str, place: str, concerns: Callable[..., bool]
 ):
     fleet = company_of_two
@@ -406,7 +406,7 @@ def test_machines_read_the_reason(company_of_two: Fleet):
     assert {it["reason"] for it in conditions["good"]} == {"Ready"}
 
 
-def test_nothing_is_removed_for_a_policy_that_fanout_cannot_name(company_of_two: Fleet):
+def test_no_variant_is_removed_for_a_policy_that_fails_to_resolve(company_of_two: Fleet):
     """Its variants are not those of targets that are gone."""
     fleet = company_of_two
     fleet.settle()

@@ -27,7 +27,7 @@ def _is_gone(hold: dict[str, str]) -> bool:
     return hold["reason"] == "TargetGone"
 
 
-def test_its_draft_is_named_and_can_be_removed(fleet: Fleet):
+def test_a_draft_left_behind_is_named_and_can_be_removed(fleet: Fleet):
     [name] = gone(fleet)
     assert name.startswith("monitoring-ber-")
     assert f"variant {name} (sites/ber in " in fleet.run("get", "targets", "-o", "json").out
@@ -39,7 +39,7 @@ def test_its_draft_is_named_and_can_be_removed(fleet: Fleet):
     assert gone(fleet) == []
 
 
-def test_when_the_last_target_is_gone_it_is_seen_too(fleet: Fleet):
+def test_a_draft_left_behind_is_named_without_any_target(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     assert len(gone(fleet)) == 2
 

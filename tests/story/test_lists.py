@@ -66,7 +66,7 @@ def test_an_edit_in_one_item_survives_a_bump_and_a_new_value(fleet: Fleet):
     assert edge.file("main", FILE) == merged.replace("7d", "60d")
 
 
-def test_what_is_printed_for_a_cluster_has_no_item_that_is_for_tools_alone(fleet: Fleet):
+def test_printed_objects_lack_items_that_are_for_tools_alone(fleet: Fleet):
     told = fleet.run("render", "sites/ams")
     assert told.code == 0
     [whole] = yaml.safe_load_all(told.out)

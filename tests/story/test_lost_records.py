@@ -90,7 +90,7 @@ def without_traces(fleet: Fleet) -> dict[str, dict[str, str]]:
     return {name: drop(refs) for name, refs in fleet.refs().items()}
 
 
-def test_who_says_so_begins_anew(frozen: Fleet):
+def test_new_records_begin_on_request(frozen: Fleet):
     before, published = frozen.refs(), frozen.published()
     shutil.rmtree(frozen.records().path)
     assert frozen.plan("--new-records").code == 0
@@ -142,7 +142,7 @@ def test_a_new_policy_among_others_needs_no_word(frozen: Fleet):
     assert "second/ams/second" in frozen.repos["edge"].drafts()
 
 
-def test_where_records_are_made_on_request_is_said(fleet: Fleet, tmp_path: Path):
+def test_the_path_of_created_records_is_printed_once(fleet: Fleet, tmp_path: Path):
     path = tmp_path / "elsewhere" / "records.git"
     fleet.plan("--records", str(path))
     assert not path.exists()
@@ -155,7 +155,7 @@ READERS = [("plan",), ("get", "variants"), ("get", "drafts"), ("explain", "monit
 
 
 @pytest.mark.parametrize("line", READERS, ids=" ".join)
-def test_who_only_looks_makes_no_records(fleet: Fleet, line):
+def test_a_reading_command_creates_no_records(fleet: Fleet, line):
     fleet.run(*line)
     assert not fleet.records().path.exists()
 
@@ -172,7 +172,7 @@ def test_a_new_beginning_is_one_also_where_it_can_do_nothing(frozen: Fleet):
     assert frozen.states()["sites/ams"] == "Held"
 
 
-def test_what_is_published_is_found_again_behind_a_draft_of_a_later_revision(fleet: Fleet):
+def test_a_publication_is_recovered_behind_a_draft_of_a_later_revision(fleet: Fleet):
     """The draft that is there says nothing of it; the tag and fanout's own branch do."""
     fleet.settle()
     fleet.repos["edge"].commit("main", {"sites/ams/deployment.yaml": EDITED}, "by hand")

@@ -118,7 +118,7 @@ def test_flux_applied_what_somebody_changed_in_the_package(fleet: Fleet):
 
 
 @pytest.mark.parametrize("seen", [NOBODY, "main@sha1:" + NOBODY, "v9", "x" * 500])
-def test_what_nobody_has_published_is_not_applied(fleet: Fleet, seen):
+def test_an_applied_revision_that_was_not_published_does_not_count(fleet: Fleet, seen):
     said(fleet, "flux", seen=seen, **APPLIED)
     state, words = swept(fleet)
     assert state == "Verifying"
@@ -180,7 +180,7 @@ def test_a_new_revision_is_verified_anew(fleet: Fleet):
     assert swept(fleet)[0] == "Ready"
 
 
-def test_what_is_never_applied_fails_when_its_time_is_over(fleet: Fleet):
+def test_a_revision_that_is_never_applied_fails_at_the_timeout(fleet: Fleet):
     state, words = swept(fleet, hours=2)
     assert state == "Failed"
     assert "no answer within 1h (timeout)" in words
@@ -247,7 +247,7 @@ def test_a_service_that_says_nothing_useful_holds(tmp_path, there, page, told):
     assert told in words
 
 
-def test_what_asking_costs_is_told_with_v(tmp_path, there):
+def test_costs_of_probes_are_printed_with_v(tmp_path, there):
     fleet = company(tmp_path, http(there))
     there.pages["/state"] = Page('{"ok": true}')
     fleet.later(minutes=5)

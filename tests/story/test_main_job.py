@@ -11,7 +11,7 @@ def fleet(root: Path) -> Fleet:
     return Fleet.build(root)
 
 
-def test_one_upstream_package_becomes_a_draft_for_every_target(fleet: Fleet):
+def test_an_upstream_package_becomes_a_draft_for_every_target(fleet: Fleet):
     assert fleet.sweep().code == 0
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring", "sites/ber/monitoring"]
     assert fleet.repos["core"].drafts() == ["sites/cph/monitoring"]

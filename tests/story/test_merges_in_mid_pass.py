@@ -48,7 +48,7 @@ def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     patch.setattr(MirrorStore, "change", late)
 
 
-def test_who_has_left_a_request_is_not_published_by_it(gitea: Gitea, tmp_path: Path):
+def test_a_variant_that_left_a_request_is_not_published_by_it(gitea: Gitea, tmp_path: Path):
     fleet = ForgeFleet.on(gitea, tmp_path, SITES)
     request_v2(fleet)
     items = fleet.run("get", "variants", "-o", "json").items

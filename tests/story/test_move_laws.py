@@ -90,7 +90,7 @@ def three_sites(root: Path) -> Fleet:
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(EVENTS, min_size=3, max_size=9))
-def test_nothing_is_lost_on_the_way(companies: Companies, events: list[Event]):
+def test_moves_lose_no_file_of_anybody(companies: Companies, events: list[Event]):
     fleet = companies.begin(three_sites)
     for event in events:
         event(fleet)

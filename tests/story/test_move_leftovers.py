@@ -47,7 +47,7 @@ def test_without_automation_the_old_place_waits_for_a_person(fleet: Fleet, repos
     assert fleet.published()[NEW] == "v1"
 
 
-def test_what_is_left_on_a_branch_that_is_renamed_is_not_forgotten(fleet: Fleet):
+def test_leftovers_on_a_renamed_branch_are_not_forgotten(fleet: Fleet):
     moved_by_hand(fleet, "core")
     edge = fleet.repos["edge"]
     edge.git("branch", "-m", "main", "trunk")
@@ -73,7 +73,7 @@ def go_back(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("tags", ["Each", "None"])
 @pytest.mark.parametrize("act", [begin_anew, go_back])
-def test_what_is_left_on_a_branch_that_is_rewritten_is_not_forgotten(
+def test_leftovers_on_a_rewritten_branch_are_not_forgotten(
     fleet: Fleet, act: Callable[[Fleet], None], tags: str
 ):
     fleet.release("v2")
@@ -111,7 +111,7 @@ def test_a_path_on_a_rewritten_branch_that_a_variant_comes_back_to_is_not_told_a
     assert "was edited" not in told
 
 
-def test_what_is_left_on_a_rewritten_branch_goes_if_it_is_still_the_same(fleet: Fleet):
+def test_unchanged_leftovers_on_a_rewritten_branch_are_removed(fleet: Fleet):
     moved_by_hand(fleet, "core")
     edge = fleet.repos["edge"]
     commit = edge.git("commit-tree", "-m", "squashed", "main^{tree}")
@@ -122,7 +122,7 @@ def test_what_is_left_on_a_rewritten_branch_goes_if_it_is_still_the_same(fleet: 
     assert AMS not in packages(fleet)
 
 
-def test_what_is_left_is_shown_with_the_variant(fleet: Fleet):
+def test_leftovers_are_shown_with_the_variant(fleet: Fleet):
     moved_by_hand(fleet, "core")
     status = fleet.variants()[NEW]
     assert status["left"] == [{"repository": "edge", "package": AMS}]

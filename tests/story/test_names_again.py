@@ -98,7 +98,7 @@ def test_names_are_as_if_all_were_asked(
     assert same == kept
 
 
-def test_who_had_no_answer_is_asked_again(fleet: Fleet):
+def test_a_target_without_a_result_is_evaluated_again(fleet: Fleet):
     fleet.write("site-ams.yaml", "apiVersion: infra.example.com/v1\nkind: Cluster\n"
                 "metadata: {name: ams}\nspec: {repository: edge}\n")  # fmt: skip
     with fleet.opened() as program:

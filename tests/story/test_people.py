@@ -57,7 +57,7 @@ def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
     assert fleet.sweep().out == "nothing to do\n"
 
 
-def test_who_merges_a_draft_in_spite_of_a_gate_has_published_it(fleet: Fleet):
+def test_a_draft_merged_despite_a_gate_is_published(fleet: Fleet):
     fleet.sweep("--drafts-only")
     core, draft = fleet.repos["core"], "refs/heads/drafts/default/sites/cph/monitoring"
     merge = core.git("commit-tree", f"{draft}^{{tree}}", "-p", "main", "-p", draft, "-m", "merged")
@@ -100,7 +100,7 @@ SCOPES = [
 
 
 @pytest.mark.parametrize(("_", "scope", "paths"), SCOPES, ids=[row[0] for row in SCOPES])
-def test_what_is_suspended_stays_until_it_is_resumed(fleet: Fleet, _, scope, paths):
+def test_a_suspended_scope_stays_until_it_is_resumed(fleet: Fleet, _, scope, paths):
     fleet.sweep("--drafts-only")
     assert fleet.run("suspend", "monitoring", *scope, *WHY).code == 0
     suspended = {path for path, state in fleet.states().items() if state == "Suspended"}

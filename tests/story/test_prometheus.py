@@ -129,7 +129,7 @@ def test_a_revision_that_is_slow_fails(tmp_path, server):
     assert stands(fleet)[0] == "Failed"
 
 
-def test_which_of_several_series_is_meant_is_not_guessed(tmp_path, server):
+def test_a_query_with_several_series_is_not_guessed(tmp_path, server):
     fleet = company(tmp_path, server, query="latency", cel="result[0].value < 1.0")
     state, words = stands(fleet)
     assert state == "Verifying"

@@ -53,7 +53,7 @@ def test_a_moved_tag_is_told_with_both_commits(fleet: Fleet):
     assert "TagMissing" not in conditions(fleet)
 
 
-def test_both_are_told_where_upstream_has_lost_its_tag_too(fleet: Fleet):
+def test_missing_tags_of_upstream_and_downstream_are_both_reported(fleet: Fleet):
     fleet.repos["edge"].git("update-ref", "-d", V2)
     fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v2")
     told = conditions(fleet)["TagMissing"]
@@ -115,7 +115,7 @@ def test_a_rollback_without_a_revision_finds_the_one_before(fleet: Fleet):
     assert fleet.published()[BER] == "v1"
 
 
-def test_what_was_never_published_is_still_said_to_be_so(fleet: Fleet):
+def test_a_rollback_to_an_unpublished_revision_is_refused(fleet: Fleet):
     fleet.repos["edge"].git("update-ref", "-d", V1)
     refused = rollback(fleet, "--revision", "v7")
     assert refused.code == 4

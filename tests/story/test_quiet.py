@@ -61,7 +61,9 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("change", "number"), ROWS)
-def test_who_is_judged_after_a_change(fleet: Fleet, change: Callable[[Fleet], None], number: int):
+def test_a_change_has_its_policies_evaluated(
+    fleet: Fleet, change: Callable[[Fleet], None], number: int
+):
     with fleet.opened() as program:
         assert judged(program) == 2, "a new process knows nothing"
         assert judged(program) == 0
@@ -69,7 +71,7 @@ def test_who_is_judged_after_a_change(fleet: Fleet, change: Callable[[Fleet], No
         assert judged(program) == number
 
 
-def test_what_is_not_judged_says_the_same(fleet: Fleet):
+def test_an_unevaluated_policy_has_the_same_results(fleet: Fleet):
     with fleet.opened() as program:
         first = program.observe(PassMode())
         again = program.observe(PassMode())

@@ -69,6 +69,6 @@ def test_the_test_finds_reasons_at_all():
     assert {"TagMoved", "ExpressionError", "RemoteMoved", "DiskFull"} <= set(found)
 
 
-def test_whatever_takes_a_reason_by_its_place_is_still_called_so():
+def test_every_listed_callee_with_a_reason_argument_is_called():
     callees = {callee(call) for path in MODULES for call in calls(path)}
     assert PLACES.keys() - callees == set()

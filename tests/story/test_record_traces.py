@@ -97,7 +97,7 @@ def test_each_decision_that_stops_something_is_named_in_all_repositories(fleet: 
     held(moved(fleet, "another"))
 
 
-def test_what_stops_nothing_leaves_no_trace(fleet: Fleet):
+def test_a_record_that_stops_no_variant_leaves_no_trace(fleet: Fleet):
     fleet.report("dev", "v1")
     fleet.settle()
     fleet.later(minutes=1).release("v2")

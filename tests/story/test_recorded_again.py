@@ -209,7 +209,9 @@ NEW: dict[str, tuple[str, tuple[Line, ...], int, str]] = {
 
 
 @pytest.mark.parametrize("case", NEW)
-def test_what_may_change_something_is_recorded_anew(case: str, request: pytest.FixtureRequest):
+def test_a_command_that_may_change_a_state_is_recorded_anew(
+    case: str, request: pytest.FixtureRequest
+):
     name, said, minutes, verb = NEW[case]
     fleet: Fleet = request.getfixturevalue(name)
     for line in said:

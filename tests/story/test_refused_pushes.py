@@ -120,7 +120,7 @@ def ready_of(item: dict) -> tuple[str, str, str]:
 @pytest.mark.parametrize(
     ("_", "forbid", "words"), SERVER_POLICIES, ids=map(itemgetter(0), SERVER_POLICIES)
 )
-def test_what_a_server_refuses_for_good_is_told_everywhere_until_it_is_taken(
+def test_a_lasting_refusal_of_a_push_is_shown_everywhere_until_it_ends(
     fleet: Fleet, _: str, forbid, words: str
 ):
     forbid(fleet.repos["edge"])

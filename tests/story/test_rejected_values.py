@@ -70,7 +70,7 @@ WAYS = [accepted, resolved, committed, ruled]
 
 
 @pytest.mark.parametrize("decide", WAYS, ids=lambda it: it.__name__)
-def test_what_was_decided_against_is_told_wherever_people_look(fleet: Fleet, decide):
+def test_rejected_values_are_shown_in_commits_conditions_and_explanations(fleet: Fleet, decide):
     conflict(fleet)
     line = decide(fleet)
     fleet.later(minutes=1).settle()

@@ -44,7 +44,7 @@ def orphaning(fleet: Fleet) -> None:
     fleet.write("policy.yaml", text)
 
 
-def test_its_package_leaves_the_branch_in_one_commit_and_its_tags_stay(fleet: Fleet):
+def test_a_removed_package_leaves_the_branch_in_a_single_commit_and_its_tags_stay(fleet: Fleet):
     edge, name = fleet.repos["edge"], gone(fleet)
     before, others = edge.refs(), [it for it in edge.files() if not it.startswith(AMS)]
     done = remove(fleet, name)
@@ -61,7 +61,7 @@ def test_its_package_leaves_the_branch_in_one_commit_and_its_tags_stay(fleet: Fl
     edge.fsck()
 
 
-def test_nothing_is_said_of_it_any_more_and_the_others_are_untouched(fleet: Fleet):
+def test_a_removed_variant_is_mentioned_no_more_and_the_others_are_untouched(fleet: Fleet):
     name = gone(fleet)
     core = fleet.repos["core"].refs()
     assert remove(fleet, name).code == 0
@@ -169,7 +169,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("_", "edit", "words"), EDITS, ids=[row[0] for row in EDITS])
-def test_what_people_have_changed_goes_only_when_they_say_so(fleet: Fleet, _, edit, words):
+def test_an_edited_package_is_removed_only_with_edited(fleet: Fleet, _, edit, words):
     edit(fleet)
     name, before = gone(fleet), fleet.refs()
     refused = remove(fleet, name)
@@ -286,7 +286,7 @@ STOPS = [
 
 @pytest.mark.parametrize(("_", "stop", "reason"), STOPS, ids=[row[0] for row in STOPS])
 @pytest.mark.parametrize("sites", ["ams", "ams ber cph"], ids=["one site", "every site"])
-def test_what_stops_the_policy_stops_no_removal(fleet: Fleet, _, stop, reason, sites):
+def test_a_stopped_policy_still_removes_variants(fleet: Fleet, _, stop, reason, sites):
     names = [gone(fleet, site) for site in sites.split()]
     stop(fleet)
     [policy] = fleet.run("get", "policies", "-o", "json").items

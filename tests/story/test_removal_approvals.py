@@ -239,7 +239,7 @@ COUNTED: list[tuple[str, str, Callable[[Fleet], None], str | None]] = [
 @pytest.mark.parametrize(
     ("_", "check", "happens", "sentence"), COUNTED, ids=[row[0] for row in COUNTED]
 )
-def test_what_counts_as_an_approval_of_a_removal(fleet: Fleet, _, check, happens, sentence):
+def test_an_approval_of_a_removal_counts_by_the_check(fleet: Fleet, _, check, happens, sentence):
     require(fleet, check)
     remove_site(fleet)
     main = head(fleet, "main")
@@ -281,7 +281,7 @@ def test_commits_of_people_on_the_branch_are_reachable_after_the_removal(fleet: 
     fleet.repos["edge"].git("merge-base", "--is-ancestor", person, "main")
 
 
-def test_what_people_put_back_on_the_branch_stays(fleet: Fleet):
+def test_packages_that_people_put_back_on_the_branch_stay(fleet: Fleet):
     edge = fleet.repos["edge"]
     kept = {it: edge.file("main", it) for it in edge.files() if it.startswith(f"{AMS}/")}
     remove_site(fleet, "ams", "ber")
@@ -323,7 +323,7 @@ def test_a_package_that_is_put_back_with_changes_holds_the_branch(fleet: Fleet):
     assert "DraftBroken" in {reason for reason, _ in holds(fleet, "ber")}
 
 
-def test_one_approval_is_about_the_branches_of_all_repositories(spread: Fleet):
+def test_a_single_approval_covers_the_branches_of_all_repositories(spread: Fleet):
     remove_site(spread, "ams", "cph")
     approve(spread)
     sweep(spread)
@@ -369,7 +369,7 @@ def test_a_removal_that_ends_takes_its_branch_away(fleet: Fleet, happens):
     assert AMS in packages(fleet)
 
 
-def test_what_only_delays_a_removal_keeps_its_approval(fleet: Fleet):
+def test_a_delayed_removal_keeps_its_approval(fleet: Fleet):
     remove_site(fleet)
     approve(fleet)
     branch = head(fleet, REMOVAL)
@@ -498,7 +498,7 @@ def moved(root: Path) -> Fleet:
     return made.later(minutes=1)
 
 
-def test_what_a_move_leaves_goes_by_the_branch_when_that_is_approved(moved: Fleet):
+def test_leftovers_of_a_move_are_removed_by_an_approved_branch(moved: Fleet):
     sweep(moved)
     assert packages(moved) - packages(moved, REMOVAL) == {AMS}
     assert f"run `{COMMAND}`" in moved.sweep().err

@@ -145,7 +145,7 @@ def test_a_removal_that_a_person_merges_is_completed(fleet: Fleet, how: str):
     fleet.repos["edge"].fsck()
 
 
-def test_one_that_a_person_takes_off_main_is_completed_and_the_others_stay_in(fleet: Fleet):
+def test_a_removal_that_a_person_made_is_completed_and_the_others_stay_in_the_branch(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     fleet.remove("site-ber.yaml")
@@ -246,7 +246,7 @@ def test_the_branch_stays_if_its_package_leaves_main_by_another_way(fleet: Fleet
     assert head(fleet, REMOVAL) == theirs
 
 
-def test_who_merges_it_with_other_files_has_all_of_it(fleet: Fleet):
+def test_a_merge_of_the_branch_has_its_other_files_too(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     put_beside(fleet)
@@ -258,7 +258,7 @@ def test_who_merges_it_with_other_files_has_all_of_it(fleet: Fleet):
     assert fleet.repos["edge"].drafts() == []
 
 
-def test_what_people_have_put_back_on_the_branch_is_left_to_them(fleet: Fleet):
+def test_packages_that_people_put_back_on_the_branch_are_left_to_them(fleet: Fleet):
     kept = {it: fleet.repos["edge"].file("main", it) for it in fleet.repos["edge"].files()}
     fleet.remove("site-ams.yaml")
     sweep(fleet)
@@ -303,7 +303,7 @@ def test_a_removal_that_ends_takes_its_branch_away(fleet: Fleet, happens):
     assert AMS in packages(fleet)
 
 
-def test_what_only_delays_a_removal_leaves_its_branch(fleet: Fleet):
+def test_a_delayed_removal_keeps_its_branch(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     before = head(fleet, REMOVAL)
@@ -351,7 +351,7 @@ def by_commands(fleet: Fleet, name: str) -> None:
 
 
 @pytest.mark.parametrize("remove", [by_sweeps, by_commands])
-def test_it_goes_on_by_commits_on_top_where_forced_pushes_are_refused(fleet: Fleet, remove):
+def test_a_removal_branch_continues_by_commits_without_forced_pushes(fleet: Fleet, remove):
     repo = fleet.repos["edge"]
     repo.git("config", "receive.denyNonFastForwards", "true")
     before = ""
@@ -408,7 +408,7 @@ def moved(root: Path) -> Fleet:
     return made.later(minutes=1)
 
 
-def test_what_a_move_leaves_goes_by_the_branch(moved: Fleet):
+def test_leftovers_of_a_move_are_removed_by_the_branch(moved: Fleet):
     main = head(moved, "main")
     sweep(moved)
     requested = f"edge:{AMS} goes with the pull request of {REMOVAL}"
@@ -441,7 +441,7 @@ def variant_is_suspended(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("happens", [moves_back, old_place_is_edited, variant_is_suspended])
-def test_what_is_not_to_leave_any_more_takes_the_branch_away(moved: Fleet, happens):
+def test_a_removal_that_is_called_off_deletes_its_branch(moved: Fleet, happens):
     sweep(moved)
     happens(moved)
     sweep(moved.later(minutes=1))

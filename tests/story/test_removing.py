@@ -103,7 +103,7 @@ def test_drafts_alone_are_kept_up_to_date_without_a_removal(fleet: Fleet):
     assert "ams" in there(fleet)
 
 
-def test_its_open_draft_goes_with_it(fleet: Fleet):
+def test_the_open_draft_of_a_removed_variant_is_deleted(fleet: Fleet):
     fleet.release("v2")
     fleet.later(minutes=1).sweep("--drafts-only")
     close(fleet, "ams")
@@ -183,7 +183,7 @@ def test_a_secret_of_another_repository_at_the_same_url_is_not_needed(
     assert there(fleet) == sorted({*SITES} - {*sites})
 
 
-def test_what_a_person_names_goes_though_the_others_are_too_many(fleet: Fleet):
+def test_a_variant_removed_by_name_goes_despite_the_removal_limit(fleet: Fleet):
     nothing_matches(fleet)
     assert fleet.run("remove", "monitoring", "sites/ams", *WHY).code == 0
     fleet.sweep()
@@ -240,7 +240,7 @@ HOLDS = [
 
 
 @pytest.mark.parametrize(("_", "hold", "reason"), HOLDS, ids=[row[0] for row in HOLDS])
-def test_it_stays_and_says_so_because_of(fleet: Fleet, _, hold, reason):
+def test_a_held_variant_is_not_removed(fleet: Fleet, _, hold, reason):
     close(fleet, "ams")
     hold(fleet)
     before = fleet.repos["edge"].refs()
@@ -283,7 +283,7 @@ def test_a_word_that_waits_can_be_taken_back(fleet: Fleet):
     assert "ams" in there(fleet)
 
 
-def test_what_a_move_has_left_waits_for_the_window_too(fleet: Fleet):
+def test_leftovers_of_a_move_wait_for_the_window_too(fleet: Fleet):
     policy = (fleet.root / "policies" / "policy.yaml").read_text()
     fleet.write("policy.yaml", policy.replace("'sites/'", "'places/'"))
     fleet.sweep()

@@ -23,7 +23,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def test_what_is_printed_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
+def test_the_printed_rendering_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
     told = fleet.run("render", "sites/ams")
     assert told.code == 0
     objects = list(yaml.safe_load_all(told.out))
@@ -43,7 +43,7 @@ def test_what_is_printed_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
     )
 
 
-def test_what_is_written_is_the_whole_package(fleet: Fleet, tmp_path: Path):
+def test_the_written_rendering_is_the_whole_package(fleet: Fleet, tmp_path: Path):
     told = fleet.run("render", "sites/ams", "--to", str(tmp_path / "out"))
     assert (told.code, told.out, told.err) == (0, "", "")
     written = {str(it.relative_to(tmp_path / "out")) for it in (tmp_path / "out").rglob("*")}
@@ -51,7 +51,7 @@ def test_what_is_written_is_the_whole_package(fleet: Fleet, tmp_path: Path):
     assert (tmp_path / "out" / "two.yaml").read_text() == MORE["two.yaml"]
 
 
-def test_what_a_krmignore_names_is_in_the_draft_and_not_printed(tmp_path: Path):
+def test_an_ignored_file_is_in_the_draft_and_not_printed(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     chart = "replicas: {{ .Values.replicas }}\n"
     fleet.release("v2", {".krmignore": "chart\n", "chart/web.yaml": chart, "chart/x.yaml": chart})

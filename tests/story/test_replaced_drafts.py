@@ -144,7 +144,7 @@ HALVES = [
 @pytest.mark.parametrize(
     ("does", "published", "reason"), [it[1:] for it in HALVES], ids=[it[0] for it in HALVES]
 )
-def test_what_people_put_on_the_branch_is_what_is_published(
+def test_the_content_that_people_put_on_a_draft_is_published(
     tmp_path: Path, does: Callable[[Repo], None], published: str, reason: str
 ):
     fleet = draft_of_two_revisions(tmp_path)

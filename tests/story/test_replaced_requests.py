@@ -186,7 +186,7 @@ def build_alone(gitea: Gitea, root: Path) -> ForgeFleet:
         (True, "merge", "reverts it and deletes the branch", "v1"),
     ],
 )
-def test_what_a_person_merges_is_what_the_branch_has(
+def test_a_merged_request_publishes_the_content_of_its_branch(
     gitea: Gitea, tmp_path: Path, is_published: bool, style: str, then: str, has: str
 ):
     """A rebase leaves out the commit with two parents, which has the newest revision."""

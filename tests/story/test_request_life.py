@@ -295,7 +295,7 @@ BURSTS = {
 }
 
 
-def test_nothing_is_done_twice_when_the_server_fails(tmp_path: Path):
+def test_a_failing_server_makes_no_call_act_twice(tmp_path: Path):
     with running_gitea(tmp_path / "gitea") as gitea, proxying(gitea.url) as proxy:
         fleet = build(gitea, tmp_path, merge="Direct", api=proxy.api)
         # Longer than a connection may take to be made.

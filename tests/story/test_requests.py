@@ -70,7 +70,7 @@ def test_the_merge_says_what_it_publishes(fleet: ForgeFleet):
     assert "\nFanout-Policy: default/monitoring\n" in message
 
 
-def test_what_has_not_changed_is_not_written_again(fleet: ForgeFleet):
+def test_an_unchanged_request_is_not_written_again(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet)
     fleet.calls()
@@ -135,7 +135,7 @@ def test_a_commit_of_a_person_is_merged_with_its_package(fleet: ForgeFleet):
     assert "mine: x" in repo.file(HEAD, "sites/a/settings.yaml")
 
 
-def test_what_a_person_closes_stays_closed_until_it_is_reopened(fleet: ForgeFleet):
+def test_a_request_closed_by_a_person_stays_closed_until_reopened(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     number = fleet.only_request("edge")["number"]
@@ -258,7 +258,7 @@ def test_a_request_to_another_branch_that_a_person_closes_is_declined(fleet: For
     assert fleet.condition("sites/a")[0] == "RequestClosed"
 
 
-def test_what_a_person_merges_to_another_branch_is_asked_for_again(fleet: ForgeFleet):
+def test_a_request_merged_to_another_branch_is_opened_again(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
@@ -332,7 +332,7 @@ def test_a_label_holds_a_request(fleet: ForgeFleet):
     assert fleet.only_request("edge")["state"] == "merged"
 
 
-def test_nobody_joins_a_request_that_is_ready(fleet: ForgeFleet):
+def test_no_variant_joins_a_request_that_is_ready(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.site("c", "dev", "edge")
@@ -558,7 +558,7 @@ def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: st
     assert f"\nFanout-Approved-By: {fleet.gitea.host}/ann" in message, message
 
 
-def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
+def test_no_variant_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.close("edge", 1)

@@ -136,7 +136,7 @@ def test_requests_from_forks_of_the_same_branch(fleet: ForgeFleet):
     ]
 
 
-def test_nothing_is_set_where_the_branch_does_not_require_it(gitea: Gitea, tmp_path: Path):
+def test_no_status_is_set_unless_the_branch_requires_it(gitea: Gitea, tmp_path: Path):
     fleet = ForgeFleet.on(gitea, tmp_path / "fleet", SITES)
     fleet.protect("edge", **RULES, status_check_contexts=["ci"])
     fleet.repos["edge"].commit("other", {"a.txt": "a\n"}, by="ann")
@@ -199,7 +199,7 @@ def test_a_request_from_a_branch_that_was_there_before(
     settle_until_skipped(fleet)
 
 
-def test_what_is_unchanged_costs_one_listing(fleet: ForgeFleet):
+def test_unchanged_requests_cost_a_single_listing(fleet: ForgeFleet):
     propose(fleet, "words", {"README.md": "# Better words\n"})
     propose(fleet, "replicas", {"sites/a/deployment.yaml": EDITED})
     settle(fleet)

@@ -53,12 +53,12 @@ def test_a_sweep_that_finds_a_change_lists_each_repository_once(fleet: Fleet):
     assert listings(fleet) == each
 
 
-def test_where_nothing_changed_nothing_is_judged(fleet: Fleet):
+def test_a_sweep_without_changes_evaluates_no_policy(fleet: Fleet):
     assert rests(fleet)
     assert rests(fleet)
 
 
-def test_what_it_says_is_what_it_said(fleet: Fleet):
+def test_a_skipped_pass_prints_the_same_output(fleet: Fleet):
     said = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
     shutil.rmtree(fleet.root / fleet.state / "rest")
     judged = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
@@ -130,13 +130,13 @@ def test_after_any_change_it_is_judged_again(fleet: Fleet, change: Callable[[Fle
     assert not rests(fleet)
 
 
-def test_when_the_instant_has_come_it_is_judged_again(fleet: Fleet):
+def test_a_policy_is_evaluated_again_at_its_next_instant(fleet: Fleet):
     assert rests(fleet.later(minutes=59))
     assert not rests(fleet.later(minutes=2))
     assert fleet.published()["sites/ber"] == "v1", "the soak is over"
 
 
-def test_what_was_said_later_is_not_believed_now(fleet: Fleet):
+def test_a_snapshot_of_a_later_instant_is_not_used(fleet: Fleet):
     assert rests(fleet)
     assert not rests(fleet.later(minutes=-10))
 
@@ -205,14 +205,14 @@ def a_directory(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [lie, cut_off, rubbish, a_directory], ids=lambda it: it.__name__)
-def test_what_is_not_as_it_was_written_is_not_believed(fleet: Fleet, harm: Callable[[Path], None]):
+def test_a_damaged_snapshot_is_not_used(fleet: Fleet, harm: Callable[[Path], None]):
     assert rests(fleet)
     for path in (fleet.root / fleet.state / "rest").iterdir():
         harm(path)
     assert not rests(fleet)
 
 
-def test_what_waits_for_people_is_told_again(fleet: Fleet):
+def test_holds_that_wait_for_people_are_printed_again(fleet: Fleet):
     fleet.repos["core"].commit("main", {"sites/ber/Kptfile": "somebody's\n"})
     swept = [fleet.run("sweep") for _ in range(4)]
     assert swept[-1] == swept[-2]

@@ -43,7 +43,7 @@ def test_a_suspension_is_not_forgotten_when_the_branch_is_put_back(fleet: Fleet)
     assert held(fleet) == told, "it is not forgotten by looking"
 
 
-def test_it_is_held_too_where_a_pass_had_nothing_to_do_at_that_commit(fleet: Fleet):
+def test_rewound_records_are_held_even_after_an_idle_pass_at_that_commit(fleet: Fleet):
     assert fleet.sweep().out == "nothing to do\n"
     before = head(fleet)
     fleet.run(*SUSPEND)
@@ -71,7 +71,7 @@ def test_the_branch_is_restored_and_all_goes_on(fleet: Fleet):
     assert fleet.states()["sites/ber"] == "Suspended"
 
 
-def test_nothing_is_recorded_on_top_of_records_that_were_put_back(fleet: Fleet):
+def test_no_record_is_appended_to_rewound_records(fleet: Fleet):
     fleet.run(*SUSPEND)
     fleet.records().git("update-ref", BOOK, f"{BOOK}^")
     before = head(fleet)
@@ -137,7 +137,7 @@ def test_an_old_copy_is_restored_on_purpose(fleet: Fleet, fresh: bool):
     assert set(fleet.published().values()) == {"v2"}
 
 
-def test_what_is_put_back_after_it_was_accepted_is_held_again(fleet: Fleet):
+def test_records_rewound_after_an_acceptance_are_held_again(fleet: Fleet):
     put_back(fleet, published_everywhere(fleet))
     fleet.later(minutes=1).run(*ACCEPT)
     fleet.settle()

@@ -70,7 +70,7 @@ def test_the_policy_tells_of_it(fleet: Fleet):
     assert "fanout withdraw monitoring " in told
 
 
-def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
+def test_a_withdrawn_rollback_continues_with_the_edits(fleet: Fleet):
     was = tree(fleet, f"main:{BER}")
     rollback(fleet)
     withdrawn(fleet)
@@ -81,7 +81,7 @@ def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
     fleet.repos["edge"].fsck()
 
 
-def test_what_people_change_after_it_is_in_the_next_revision(fleet: Fleet):
+def test_edits_after_a_rollback_are_in_the_next_revision(fleet: Fleet):
     rollback(fleet)
     edit(fleet, FILE, "# and since\n")
     fleet.later(minutes=5).settle()
@@ -94,7 +94,7 @@ def test_what_people_change_after_it_is_in_the_next_revision(fleet: Fleet):
     assert content.endswith(f"{OURS}# and since\n")
 
 
-def test_what_people_changed_in_the_later_revision_is_told_and_stays_in_the_history(fleet: Fleet):
+def test_edits_of_the_later_revision_are_reported_and_stay_in_the_history(fleet: Fleet):
     edit(fleet, f"{CPH}/deployment.yaml", "# in v2\n", "core")
     was = tree(fleet, "main", "core")
     told = rollback(fleet)
@@ -117,7 +117,7 @@ def test_other_inputs_of_the_revision_are_not_rendered_again(fleet: Fleet):
     assert 'retention: "30d"' in fleet.repos["edge"].file("main", f"{BER}/settings.yaml")
 
 
-def test_one_variant_goes_back_alone(fleet: Fleet):
+def test_a_single_variant_goes_back_alone(fleet: Fleet):
     assert rollback(fleet, "--variant", BER).code == 0
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v2"}
@@ -236,7 +236,7 @@ def test_a_variant_that_moves_does_not_go_back_in_the_same_step(fleet: Fleet):
     assert (reason, "v1" in sentence) == ("PathChanged", True)
 
 
-def test_what_a_person_merged_in_another_way_can_be_gone_back_to(tmp_path: Path):
+def test_a_rollback_reaches_a_revision_that_a_person_squashed(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
     fleet.write("policy.yaml", ONE_STAGE)
     fleet.write("promotion.yaml", OFF)
@@ -282,7 +282,7 @@ def test_a_publication_that_was_reverted_by_hand_is_put_on_record_by_going_back(
     assert fleet.plan().code == 0
 
 
-def test_it_goes_further_back_when_that_is_named(fleet: Fleet):
+def test_a_rollback_goes_further_back_to_a_named_revision(fleet: Fleet):
     fleet.release("v3")
     fleet.later(minutes=5).settle()
     rollback(fleet)

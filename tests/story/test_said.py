@@ -71,7 +71,9 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("_", "line", "code", "data"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_what_nothing_can_come_of_is_refused_and_not_recorded(fleet: Fleet, _, line, code, data):
+def test_a_command_without_possible_effect_is_refused_and_not_recorded(
+    fleet: Fleet, _, line, code, data
+):
     before = fleet.records().refs()
     result = fleet.run(*line)
     assert (result.code, result.out) == (code, "")
@@ -174,7 +176,7 @@ IDLE = [
 
 
 @pytest.mark.parametrize(("_", "line", "data"), IDLE, ids=[row[0] for row in IDLE])
-def test_what_changes_nothing_says_so_and_is_not_recorded(fleet: Fleet, _, line, data):
+def test_a_command_without_changes_is_refused_and_not_recorded(fleet: Fleet, _, line, data):
     fleet.report("dev", "v1")
     name = promote(fleet).out.split()[0].partition("/")[2]
     fleet.later(minutes=1).run("suspend", "monitoring", "--stage", "dev", *WHY)
@@ -185,7 +187,7 @@ def test_what_changes_nothing_says_so_and_is_not_recorded(fleet: Fleet, _, line,
     assert fleet.records().refs() == before
 
 
-def test_who_resumes_what_a_file_suspends_hears_of_the_file(fleet: Fleet):
+def test_resuming_a_policy_suspended_by_its_file_names_the_file(fleet: Fleet):
     text = POLICY.replace("spec:\n", "spec:\n  suspend: true\n", 1)
     fleet.write("policy.yaml", text)
     result = fleet.run("resume", "monitoring", *WHY)
@@ -256,7 +258,7 @@ def test_the_same_said_again_within_a_second_is_said_again(fleet: Fleet):
     assert fleet.states()["sites/ber"] == "Suspended"
 
 
-def test_what_is_suspended_is_not_suspended_again(fleet: Fleet):
+def test_a_suspended_variant_is_not_suspended_again(fleet: Fleet):
     line = ("suspend", "monitoring", "--variant", "sites/ber", *WHY)
     name = fleet.run(*line).out.split()[0].partition("/")[2]
     before = fleet.records().refs()
@@ -271,7 +273,7 @@ def test_what_is_suspended_is_not_suspended_again(fleet: Fleet):
 # ---- what promote says -------------------------------------------------------------------------
 
 
-def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
+def test_a_promotion_prints_the_gate_that_it_waits_for(fleet: Fleet):
     result = promote(fleet)
     assert result.code == 4
     assert "v1 has not passed stage dev yet" in result.err
@@ -285,7 +287,7 @@ def test_who_promotes_hears_what_it_waits_for(fleet: Fleet):
     assert "stage prod" in again.err
 
 
-def test_who_promotes_what_is_not_the_candidate_hears_it(fleet: Fleet):
+def test_a_promotion_of_another_revision_names_the_candidate(fleet: Fleet):
     fleet.release("v2")
     fleet.settle()
     result = promote(fleet, "--revision", "v1")
@@ -303,7 +305,7 @@ def newest_in_prod(fleet: Fleet) -> Fleet:
     return fleet
 
 
-def test_nobody_promotes_what_a_stage_has_gone_past(fleet: Fleet):
+def test_a_promotion_of_a_past_revision_is_refused(fleet: Fleet):
     newest_in_prod(fleet)
     before = fleet.records().refs()
     refused = promote(fleet, "--revision", "v1")
@@ -317,7 +319,7 @@ def test_nobody_promotes_what_a_stage_has_gone_past(fleet: Fleet):
     assert fleet.published()["sites/ber"] == "v1"
 
 
-def test_nobody_promotes_what_stands_behind_the_open_gate_of_a_newer_one(fleet: Fleet):
+def test_a_promotion_behind_the_open_gate_of_a_newer_revision_is_refused(fleet: Fleet):
     for name in ("v2", "v3"):
         fleet.release(name)
     refused = fleet.run("promote", "monitoring", "--stage", "dev", "--revision", "v2", *WHY)
@@ -325,7 +327,7 @@ def test_nobody_promotes_what_stands_behind_the_open_gate_of_a_newer_one(fleet: 
     assert "v3" in refused.err
 
 
-def test_who_promotes_twice_hears_of_the_second_decision(fleet: Fleet):
+def test_a_second_promotion_prints_its_own_decision(fleet: Fleet):
     fleet.release("v2")
     fleet.release("v3")
     fleet.settle()
@@ -335,7 +337,7 @@ def test_who_promotes_twice_hears_of_the_second_decision(fleet: Fleet):
     assert "v1" not in told.err
 
 
-def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
+def test_a_promotion_of_a_suspended_variant_names_the_suspension(fleet: Fleet):
     fleet.report("dev", "v1")
     fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
     result = promote(fleet)
@@ -345,7 +347,7 @@ def test_who_promotes_what_is_suspended_hears_it(fleet: Fleet):
     assert f"{variant} is suspended by ann@example.com" in result.err
 
 
-def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
+def test_a_promotion_counts_the_variants_by_gate(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
     err = promote(fleet).err
     variant = "variant monitoring-ber-928771694f"
@@ -354,7 +356,7 @@ def test_who_promotes_hears_how_many_wait_for_what(fleet: Fleet):
         assert f"1 of them {sentence}" in err
 
 
-def test_who_promotes_what_is_suspended_and_not_drafted_hears_it_once(fleet: Fleet):
+def test_a_promotion_names_a_suspended_undrafted_variant_once(fleet: Fleet):
     fleet.report("dev", "v1")
     fleet.run("suspend", "monitoring", "--variant", "sites/ber", *WHY)
     fleet.release("v2")

@@ -32,7 +32,7 @@ SAVED = [
 
 
 @pytest.mark.parametrize(("_", "content", "words"), SAVED, ids=map(itemgetter(0), SAVED))
-def test_what_is_no_plan_is_told(
+def test_a_malformed_plan_is_refused(
     fleet: Fleet, tmp_path: Path, _: str, content: bytes | None, words: str
 ):
     saved = tmp_path / "plan.json"

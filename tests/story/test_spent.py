@@ -74,7 +74,7 @@ def test_a_promotion_is_about_the_drafts_that_there_were_to_see(fleet: Fleet):
     assert fleet.published()["sites/ber"] == "v2"
 
 
-def test_nobody_promotes_inputs_of_which_no_draft_is_written(fleet: Fleet):
+def test_a_promotion_of_inputs_without_a_draft_is_refused(fleet: Fleet):
     fleet.site("ber", "prod", "edge", retention="30d")
     before = fleet.records().refs()
     told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
@@ -84,7 +84,7 @@ def test_nobody_promotes_inputs_of_which_no_draft_is_written(fleet: Fleet):
     assert fleet.records().refs() == before
 
 
-def test_who_promotes_hears_which_variants_had_no_draft(fleet: Fleet):
+def test_a_promotion_counts_the_variants_without_a_draft(fleet: Fleet):
     fleet.release("v2")
     fleet.settle()
     fleet.site("ber", "prod", "edge", retention="30d")

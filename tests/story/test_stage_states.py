@@ -85,7 +85,7 @@ def test_all_stages_of_a_suspended_policy_are_suspended(fleet: Fleet):
     assert of_policy(fleet) == {"Suspended"}
 
 
-def test_one_suspended_variant_does_not_suspend_its_stage(fleet: Fleet):
+def test_a_suspended_variant_does_not_suspend_its_stage(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--variant", "ber", *ANN)
     assert words(fleet)["dev"] == "Pending"
 

@@ -46,7 +46,7 @@ def test_a_pipe_gets_no_empty_line_at_the_end(fleet: Fleet, monkeypatch):
     assert fleet.run("status").out.splitlines()[-1].startswith("monitoring   prod ")
 
 
-def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fleet):
+def test_conflicts_that_need_a_person_come_first_with_the_command_that_decides(fleet: Fleet):
     path = "sites/ams/deployment.yaml"
     text = PACKAGE["deployment.yaml"]
     edge = fleet.repos["edge"]
@@ -65,7 +65,7 @@ def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fl
     assert (urgent["policy"], urgent["reason"]) == ("monitoring", "MergeConflict")
 
 
-def test_nobody_is_to_approve_what_has_failed_in_an_earlier_stage(fleet: Fleet):
+def test_no_approval_is_urgent_after_an_earlier_stage_failed(fleet: Fleet):
     approval = "{name: signed, approval: {atLeast: 1, from: [sre]}}"
     fleet.write("policy.yaml", POLICY.replace(", soak: 1h}", f"}}, requires: [{approval}]"))
     fleet.site("cph", "prod", "edge")

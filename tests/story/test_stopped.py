@@ -44,7 +44,7 @@ STOPS: list[tuple[str, Callable[[Fleet], None], str]] = [
 
 
 @pytest.mark.parametrize(("_", "happens", "reason"), STOPS, ids=map(itemgetter(0), STOPS))
-def test_what_is_on_record_and_in_the_repositories_stays_visible(
+def test_records_and_publications_of_a_stopped_policy_stay_visible(
     fleet: Fleet, _: str, happens: Callable[[Fleet], None], reason: str
 ):
     happens(fleet)
@@ -67,7 +67,7 @@ def test_what_is_on_record_and_in_the_repositories_stays_visible(
     assert {it["reason"] for it in policy["status"]["conditions"]} == {reason}
 
 
-def test_what_is_asked_of_its_variants_is_answered_with_what_stops_it(fleet: Fleet):
+def test_commands_about_variants_of_a_stopped_policy_print_the_cause(fleet: Fleet):
     moved_tag(fleet)
     for verb in ("diff", "render"):
         told = fleet.run(verb, "sites/ams")
@@ -84,7 +84,7 @@ def test_verdicts_on_record_stay_visible(fleet: Fleet):
     assert (dev["candidate"], dev["verdict"]) == ("", "Pending")
 
 
-def test_what_nobody_wants_any_more_is_told_of_a_stopped_policy_too(fleet: Fleet):
+def test_orphans_of_a_stopped_policy_are_reported_too(fleet: Fleet):
     moved_tag(fleet)
     fleet.remove("site-ams.yaml")
     targets = fleet.run("get", "targets", "-o", "json").views
@@ -96,7 +96,7 @@ FAILED = ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status"
 
 
 @pytest.mark.parametrize(("_", "happens", "reason"), STOPS, ids=map(itemgetter(0), STOPS))
-def test_what_failed_and_what_has_to_stop_is_recorded_all_the_same(
+def test_failures_and_suspensions_of_a_stopped_policy_are_recorded(
     fleet: Fleet, _: str, happens: Callable[[Fleet], None], reason: str
 ):
     happens(fleet)
@@ -111,7 +111,7 @@ def test_what_failed_and_what_has_to_stop_is_recorded_all_the_same(
     assert kinds == ["Evidence"] * 2 + ["Decision"] * 3
 
 
-def test_what_was_reported_while_a_tag_had_moved_counts_when_it_is_back(fleet: Fleet):
+def test_a_report_during_a_moved_tag_counts_when_the_tag_is_back(fleet: Fleet):
     upstream, tag = fleet.repos["blueprints"], "refs/tags/monitoring/v1"
     was = upstream.refs()[tag]
     moved_tag(fleet)
@@ -141,7 +141,7 @@ NEEDS_MORE = [
     [(moved_tag, "monitoring/v1"), (upstream_away, "git/blueprints.git")],
     ids=["a tag has moved", "upstream does not answer"],
 )
-def test_what_needs_a_revision_leaves_as_a_sweep_does(
+def test_commands_that_need_a_revision_exit_like_a_sweep(
     fleet: Fleet, _: str, line: tuple[str, ...], happens: Callable[[Fleet], None], words: str
 ):
     happens(fleet)
@@ -151,7 +151,7 @@ def test_what_needs_a_revision_leaves_as_a_sweep_does(
     assert words in told.err
 
 
-def test_nothing_is_recorded_about_a_policy_whose_records_are_lost(fleet: Fleet):
+def test_no_record_is_written_for_a_policy_with_lost_records(fleet: Fleet):
     fleet.policy("logging")
     fleet.sweep("--drafts-only")
     records, book = fleet.records(), "refs/heads/fanout/default/default/monitoring"

@@ -38,7 +38,7 @@ def counts(result: Result) -> list[int]:
     return [int(it) for it in re.findall(r": (\d+)", result.err.splitlines()[-1])]
 
 
-def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
+def test_all_policies_are_suspended_once_and_resumed(fleet: Fleet):
     told = fleet.run("suspend", "--all", *WHY)
     assert told.code == 0, told.err
     assert [line.split(" recorded for ")[1] for line in told.out.splitlines()] == [
@@ -92,7 +92,9 @@ USAGE = [
 
 @pytest.mark.parametrize("verb", ["suspend", "resume"])
 @pytest.mark.parametrize(("line", "data"), USAGE)
-def test_one_policy_or_all_of_them_is_meant(fleet: Fleet, verb: str, line, data: list[str]):
+def test_naming_a_policy_and_all_policies_is_refused(
+    fleet: Fleet, verb: str, line, data: list[str]
+):
     told = fleet.run(verb, *line, *WHY)
     assert told.code == 1
     assert [word for word in data if word not in told.err] == [], told.err
@@ -109,7 +111,7 @@ def test_a_policy_whose_records_are_lost_keeps_no_other_from_being_suspended(fle
     assert "default/logging" in told.err
 
 
-def test_what_is_resumed_already_may_be_suspended_by_its_spec(fleet: Fleet):
+def test_a_resumed_policy_may_still_be_suspended_by_its_spec(fleet: Fleet):
     for verb in ("suspend", "resume"):
         assert fleet.run(verb, "logging", *WHY).code == 0
     (policy,) = (fleet.root / "policies").glob("*logging*")
@@ -152,7 +154,7 @@ def test_a_change_that_comes_during_a_suspension_is_shown(fleet: Fleet):
     assert "30d" in edge.file("main", "logging/ams/settings.yaml")
 
 
-def test_who_suspends_around_a_resumed_scope_is_named(fleet: Fleet):
+def test_the_author_of_a_wider_suspension_is_named(fleet: Fleet):
     assert fleet.run("suspend", "logging", *WHY).code == 0
     assert fleet.run("suspend", "logging", "--stage", "dev", *WHY).code == 0
     told = fleet.run("resume", "logging", "--stage", "dev", *WHY)

@@ -46,7 +46,7 @@ def fleet(tmp_path, monkeypatch):
         yield fleet
 
 
-def test_who_has_no_secret_sees_what_is_shown_to_anybody(fleet):
+def test_a_namespace_without_a_secret_has_anonymous_access(fleet):
     for _ in range(2):  # the second time the mirror of the other namespace has it all
         result = fleet.later(minutes=1).sweep("-o", "json")
         assert result.code == 3, result
@@ -174,7 +174,7 @@ WITHOUT_SECRET = [
 @pytest.mark.parametrize(
     ("_", "wish"), WITHOUT_SECRET, ids=[sentence for sentence, _ in WITHOUT_SECRET]
 )
-def test_who_cannot_write_takes_nothing_from_who_can(shared, _, wish, is_public):
+def test_a_namespace_without_write_access_takes_no_package_of_another(shared, _, wish, is_public):
     shared.server.is_public = is_public
     shared.declare("abe", **{"secret": "", **wish})
     shared.declare("zed")

@@ -78,7 +78,7 @@ def test_a_plan_for_machines_has_the_troubles_of_the_sweep(at_rest: Fleet):
 @pytest.mark.parametrize(
     ("broken", "code"), [(False, 0), (True, 3)], ids=["something to do is 0", "failures are 3"]
 )
-def test_what_a_plan_leaves_with(tmp_path: Path, broken: bool, code: int):
+def test_a_plan_exits_with_its_code(tmp_path: Path, broken: bool, code: int):
     fleet = Fleet.build(tmp_path, AMS)
     if broken:
         unknown_repository(fleet)
@@ -121,7 +121,7 @@ def test_help_says_what_an_outdated_plan_leaves_with():
         assert "outdated" in text
 
 
-def test_what_is_wrong_with_many_is_told_once(tmp_path: Path):
+def test_an_error_of_many_targets_is_printed_once(tmp_path: Path):
     fleet = Fleet.build(tmp_path, AMS)
     for number in range(5):
         fleet.site(f"x{number}", "dev", "nosuch")

@@ -33,18 +33,18 @@ VERBS = [
 
 
 @pytest.mark.parametrize(("_", "line", "code"), VERBS, ids=[row[0] for row in VERBS])
-def test_it_is_said_once(fleet: Fleet, _, line, code):
+def test_an_undeclared_policy_is_reported_once(fleet: Fleet, _, line, code):
     told = fleet.run(*line)
     assert told.code == code
     assert told.err.replace(" -n default`", "`").count(AWAY) == 1
 
 
-def test_it_is_data_too(fleet: Fleet):
+def test_an_undeclared_policy_is_a_warning_in_json_too(fleet: Fleet):
     [warning] = fleet.sweep("-o", "json").json["warnings"]
     assert warning == AWAY
 
 
-def test_who_asks_about_another_policy_is_not_told(fleet: Fleet):
+def test_an_undeclared_policy_is_not_reported_for_another_policy(fleet: Fleet):
     assert fleet.sweep("second").err == ""
 
 
@@ -90,7 +90,7 @@ def test_a_policy_that_only_had_drafts_is_missed_too(tmp_path: Path):
     assert drafts in fleet.sweep().err
 
 
-def test_it_goes_by_the_way_that_is_said(fleet: Fleet):
+def test_the_advised_steps_remove_an_undeclared_policy(fleet: Fleet):
     edge = fleet.repos["edge"]
     [name] = [
         line.partition("/")[2]

@@ -67,7 +67,7 @@ def test_a_sweep_is_about_what_was_checked_whatever_breaks_meanwhile(
     assert "policy.yaml:2" in again.err
 
 
-def test_what_was_read_after_the_check_is_no_pass_without_work(simple: Fleet):
+def test_declarations_read_after_the_check_are_no_idle_pass(simple: Fleet):
     """Else the next command would take its files for those of a pass that had nothing to do."""
     simple.settle()
     with simple.opened() as program:
@@ -138,7 +138,7 @@ def test_a_rollback_waits(waiting: Fleet):
 
 
 @pytest.mark.parametrize("option", ["--drafts-only", "--dry-run", "--plan=x"])
-def test_what_cannot_be_waited_for_is_refused(simple: Fleet, option: str):
+def test_an_option_that_excludes_wait_is_refused(simple: Fleet, option: str):
     result = simple.run("sweep", "--wait", option)
     assert (result.code, "exclude each other" in result.err) == (1, True)
 

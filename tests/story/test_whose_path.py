@@ -71,7 +71,7 @@ def test_the_policy_has_its_path_when_its_file_is_back(fleet: Fleet):
 
 
 @pytest.mark.parametrize("adopts", [False, True], ids=["AdoptNone", "AdoptExisting"])
-def test_it_is_not_overwritten_where_the_records_are_lost_too(fleet: Fleet, adopts):
+def test_a_path_is_not_overwritten_when_the_records_are_lost_too(fleet: Fleet, adopts):
     if adopts:
         adopting(fleet)
     before = of_ams(fleet)
@@ -84,7 +84,7 @@ def test_it_is_not_overwritten_where_the_records_are_lost_too(fleet: Fleet, adop
     assert "default/monitoring" in sentence
 
 
-def test_what_its_owner_gave_up_can_be_adopted(fleet: Fleet):
+def test_a_path_that_its_owner_released_can_be_adopted(fleet: Fleet):
     """The owner let it go with deletionPolicy: Orphan."""
     orphan = POLICY.replace("  stages:\n", "  deletionPolicy: Orphan\n  stages:\n")
     other = (fleet.root / "policies" / "other.yaml").read_text()
@@ -107,7 +107,7 @@ def test_what_its_owner_gave_up_can_be_adopted(fleet: Fleet):
     assert fleet.condition(AMS)[0] != "PathTaken"
 
 
-def test_what_somebody_took_off_the_branch_is_free_when_nobody_is_on_record(fleet: Fleet):
+def test_a_path_emptied_by_a_person_is_free_without_a_record(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {it: None for it in edge.files() if it.startswith(AMS)})
     shutil.rmtree(fleet.records().path)
@@ -125,7 +125,7 @@ def whole(root: Path) -> Fleet:
     return made
 
 
-def test_what_a_person_took_off_the_branch_stays_off_when_the_records_are_lost(whole: Fleet):
+def test_a_package_removed_by_a_person_stays_removed_when_the_records_are_lost(whole: Fleet):
     edge = whole.repos["edge"]
     before = edge.refs()["refs/heads/main"]
     edge.commit("main", {it: None for it in edge.files() if it.startswith(AMS)})
@@ -142,7 +142,7 @@ def test_what_a_person_took_off_the_branch_stays_off_when_the_records_are_lost(w
     assert whole.published() == {AMS: "v1", BER: "v1"}
 
 
-def test_it_is_written_anew_when_its_rendering_is_taken_away_too(whole: Fleet):
+def test_a_package_is_written_anew_when_its_rendering_is_removed_too(whole: Fleet):
     edge = whole.repos["edge"]
     for branch, top in (("main", AMS), ("fanout/default/rendered", f"published/{AMS}")):
         edge.commit(branch, {it: None for it in edge.files(branch) if it.startswith(top)})
