@@ -174,7 +174,7 @@ def test_a_field_is_cut(redactor, value):
     assert re.search(r"… \(10000\d\d characters\)$", line["problem"])
 
 
-def test_what_is_cut_was_redacted(redactor):
+def test_a_shortened_text_is_redacted_before_it_is_cut(redactor):
     stream = io.StringIO()
     configure_logging(redactor, stream=stream)
     problem = "x" * ((1 << 14) - 5) + "s3cret-token" + "x" * 100

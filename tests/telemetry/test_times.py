@@ -31,7 +31,7 @@ def charged(times):
     return {name: spent.clock for name, spent in times.read().items() if spent.clock}
 
 
-def test_what_is_in_no_phase_is_charged_to_else(times, clock):
+def test_time_in_no_phase_is_charged_to_else(times, clock):
     clock.pass_by(3)
     assert charged(times) == {"else": 3}
 
