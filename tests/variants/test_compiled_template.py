@@ -233,7 +233,7 @@ def test_a_variant_that_does_not_fit_leaves_the_mould_to_the_others():
     assert made
 
 
-def test_one_variant_of_a_form_makes_no_mould():
+def test_a_single_variant_of_a_shape_compiles_no_template():
     _, _, made = in_turn(PLAIN, [cluster("1"), cluster("2", settings=False)])
     assert not made
 

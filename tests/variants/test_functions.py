@@ -101,7 +101,7 @@ def test_set_namespace_of_a_custom_kind(scope, fields, expected):
     assert changes("set-namespace", function_config(namespace="new"), gadget, facts) == expected
 
 
-def test_what_kubernetes_calls_its_own_needs_no_definition():
+def test_built_in_kinds_of_kubernetes_need_no_definition():
     assert not NAMESPACED_KINDS & CLUSTER_KINDS
     for group, kind in NAMESPACED_KINDS:
         item = thing(f"{group}/v1" if group else "v1", kind)
@@ -241,7 +241,7 @@ IMAGES = [
 
 
 @pytest.mark.parametrize(("image", "name"), IMAGES)
-def test_which_images_run_in_process(image, name):
+def test_images_of_the_catalog_run_in_process(image, name):
     found = find_function(image)
     assert (found.name if found else None) == name
 

@@ -120,7 +120,7 @@ def test_the_rest_of_the_file_keeps_its_bytes():
     assert changed({"a.yaml": text}, containers(lambda c: [CAR_NOW, *c])) == {"a.yaml": expected}
 
 
-def test_what_a_program_puts_in_and_another_takes_out_leaves_no_trace():
+def test_an_element_added_and_removed_by_programs_leaves_no_trace():
     work = containers(lambda c: c[1:] if c[0] == CAR_NOW else [CAR_NOW, *c])
     assert after({"a.yaml": f"{POD}{APP}{LOG}"}, work, "exec: fn", "exec: fn")[0] == {}
 

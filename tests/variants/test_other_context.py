@@ -39,7 +39,7 @@ def test_the_file_stays_as_it_is(text):
         assert result.entries[path] == before[path]
 
 
-def test_it_may_configure_a_function():
+def test_another_package_context_may_configure_a_function():
     entry = "{image: set-namespace, configPath: package-context.yaml}"
     files = {"Kptfile": kptfile(entry), "package-context.yaml": OTHER, "a.yaml": SERVICE}
     assert run(files) == {"a.yaml": f"{SERVICE}  namespace: spire\n"}
@@ -59,7 +59,7 @@ def test_keys_for_it_fail_the_variant(keys):
     )
 
 
-def test_its_content_is_in_the_digest():
+def test_the_content_of_the_package_context_is_in_the_digest():
     def digest(text):
         prepared = prepare_package(package({"package-context.yaml": text}), RenderLimits())
         return resolve_inputs(prepared, spec(), ClusterObjectIndex(())).digest

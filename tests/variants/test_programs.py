@@ -51,7 +51,7 @@ def places(whole):
     ]
 
 
-def test_it_is_shown_all_objects_with_their_places_and_its_configuration():
+def test_a_program_gets_all_objects_with_their_places_and_its_configuration():
     files = {"web.yaml": WEB, "sub/map.yaml": MAP.format("m"), "notes.txt": "x"}
     entry = "{exec: /opt/fn, configMap: {team: shop}}"
     _, [seen] = after(files, nothing, entry)
@@ -80,14 +80,14 @@ def test_names_of_booleans_and_numbers_as_keys_are_text_to_it_and_stay():
     assert yaml.safe_load(changed(files, move)["n.yaml"])["data"] == moved
 
 
-def test_it_may_be_configured_by_an_object_of_the_package():
+def test_a_program_may_be_configured_by_an_object_of_the_package():
     config = "apiVersion: fn.example.com/v1\nkind: Team\nmetadata: {name: t}\nspec: {owner: a}\n"
     files = {"team.yaml": config, "web.yaml": WEB}
     _, [seen] = after(files, nothing, "{exec: fn, configPath: team.yaml}")
     assert seen["functionConfig"]["spec"] == {"owner": "a"}
 
 
-def test_what_comes_back_as_it_was_keeps_every_byte():
+def test_unchanged_objects_keep_every_byte():
     assert changed({"web.yaml": WEB, "m.yaml": MAP.format("m")}, nothing) == {}
 
 
@@ -103,7 +103,7 @@ def test_only_what_it_changed_is_rewritten():
     assert changed({"web.yaml": WEB, "m.yaml": MAP.format("m")}, work) == {"web.yaml": expected}
 
 
-def test_what_does_not_come_back_is_gone_and_a_file_with_its_last_object():
+def test_an_omitted_object_is_deleted_and_a_file_with_its_last_object():
     def work(whole):
         whole["items"] = [item for item in whole["items"] if item["metadata"]["name"] != "web"]
 
@@ -141,7 +141,7 @@ def test_an_object_with_another_path_moves():
     assert found == {"m.yaml": None, "there/n.yaml": MAP.format("m")}
 
 
-def test_it_sees_what_functions_before_it_left_and_later_ones_see_what_it_made():
+def test_a_program_sees_earlier_results_and_later_functions_see_its_own():
     def work(whole):
         for item in whole["items"]:
             if item["metadata"]["name"] == "m":
@@ -189,7 +189,7 @@ def test_policies_may_use_programs_and_files_of_the_package_too():
     assert [item["kind"] for item in seen["items"]] == ["Service"]
 
 
-def test_what_a_validator_returns_is_forgotten():
+def test_objects_returned_by_a_validator_are_dropped():
     def work(whole):
         whole["items"] = []
 
@@ -197,7 +197,7 @@ def test_what_a_validator_returns_is_forgotten():
     assert found == {}
 
 
-def test_it_is_asked_once_for_the_same_objects():
+def test_a_program_runs_once_for_the_same_objects():
     shop = Shop(nothing)
     answering = FunctionResultCache(shop)
     for _ in range(2):
@@ -280,7 +280,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("work", "told"), rows(FAILURES))
-def test_it_fails_the_rendering_by_name_with(work, told):
+def test_an_unusable_output_of_a_program_fails_the_rendering(work, told):
     with pytest.raises(InvalidInput, match=told):
         changed({"web.yaml": WEB}, work)
 
@@ -347,7 +347,7 @@ def test_refused_by_name_is(entry, told):
     assert (caught.value.reason, caught.value.where.line) == ("FunctionUnavailable", 7)
 
 
-def test_what_is_run_is_in_the_digest():
+def test_the_program_is_in_the_digest():
     def digest(version, **fields):
         known = PROGRAM._replace(version=version)
         limits = RenderLimits(programs=AllowedPrograms({"fn": known}, {"a/b:1": known}))

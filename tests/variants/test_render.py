@@ -215,7 +215,7 @@ def test_comments_stay_on_what_stays_where_keys_come_and_go():
     assert found.endswith("data:\n  region: none # where it is\n  added: new\n")
 
 
-def test_what_an_injected_spec_leaves_as_it_is_keeps_its_lines():
+def test_unchanged_fields_of_an_injected_spec_keep_their_lines():
     lines = "spec:\n  limits: {cpu: 1} # small\n  zones: # here\n  - a # first\n"
     text = f"{point('Site', 'example.com/v1')}{lines}  size: 1 # of it\n"
     source = site("eu", spec={"zones": ["a"], "size": 3, "limits": {"cpu": 1, "ram": 2}})
@@ -234,7 +234,7 @@ def test_a_spec_is_injected_too():
     assert "status" not in found
 
 
-def test_nothing_is_touched_where_nothing_is_found():
+def test_an_optional_injection_without_an_object_changes_no_file():
     text = f"{point(mark='optional')}data:\n  default: value\n"
     upstream = package({"a.yaml": text})
     assert rendered(upstream).entries["a.yaml"] == upstream.files["a.yaml"][0]
@@ -350,7 +350,7 @@ def render_with(prepared, *arguments):
 
 
 @given(DATA, NAMES, DATA, st.dictionaries(st.sampled_from(["a", "b"]), TEXTS, max_size=2))
-def test_what_is_remembered_changes_nothing(data, namespace, context, labels):
+def test_a_prepared_package_yields_the_same_bytes(data, namespace, context, labels):
     """The first variant of a revision gets the same bytes as the ten-thousandth."""
     arguments = (data, namespace, context, labels)
     assert render_with(ONCE, *arguments) == render_with(
@@ -359,7 +359,7 @@ def test_what_is_remembered_changes_nothing(data, namespace, context, labels):
 
 
 @given(INJECTED, NAMES, DATA)
-def test_what_is_rendered_can_be_read_and_holds_what_was_given(data, namespace, context):
+def test_a_rendered_package_is_readable_and_has_the_given_values(data, namespace, context):
     result = render_with(ONCE, data, namespace, context, {})
     assert result.tree == tree_id(result.entries)
     known = {entry.oid: data for entry, data in UPSTREAM.files.values()} | dict(result.blobs)

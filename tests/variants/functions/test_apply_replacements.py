@@ -104,7 +104,7 @@ NOT_MEANT = [
 
 
 @pytest.mark.parametrize("replacement", rows(NOT_MEANT))
-def test_nothing_is_copied_to(replacement):
+def test_an_unmatched_target_is_a_warning(replacement):
     files = files_with(replacement)
     assert run(files) == {}
     [warning] = rendered(files).results
@@ -162,7 +162,7 @@ def test_the_name_in_the_package_context_is_copied():
     assert "name: shop # ours" in found
 
 
-def test_it_sees_only_what_its_selectors_let_it():
+def test_apply_replacements_sees_only_selected_objects():
     files = files_with(copy("metadata.name"))
     files["Kptfile"] = kptfile(
         "{image: apply-replacements, configPath: config.yaml, exclude: [{kind: ConfigMap}]}"
@@ -223,7 +223,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("replacement", "sentence"), rows(REFUSED))
-def test_it_is_refused_with(replacement, sentence):
+def test_a_malformed_replacement_is_refused(replacement, sentence):
     with pytest.raises(InvalidInput) as caught:
         run(files_with(replacement))
     assert sentence in str(caught.value)

@@ -173,7 +173,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("lines", "names"), rows(KINDS))
-def test_its_own_kind_of_configuration(lines, names):
+def test_the_function_s_own_kind_configures_the_names(lines, names):
     found = run({**local(own(lines)), "a.yaml": GADGET})
     assert found == {"a.yaml": GADGET.replace("name: x", f"name: {names[0]}")
                      .replace("name: inner", f"name: {names[1]}")}  # fmt: skip
@@ -213,6 +213,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("lines", "sentence"), rows(WRONG))
-def test_its_own_kind_is_refused_with(lines, sentence):
+def test_a_malformed_own_kind_is_refused(lines, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         run(own(lines))

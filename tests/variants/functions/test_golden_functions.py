@@ -31,5 +31,5 @@ def test_golden(name, update_golden):
     }
 
 
-def test_there_is_a_case_for_every_function():
+def test_every_function_has_a_case():
     assert {path.name for path in FIXTURES.iterdir()} == FUNCTIONS_BY_NAME.keys()

@@ -117,7 +117,7 @@ def test_a_schema_with_a_field_of_another_type_demands_nothing_by_it(field, odd)
 
 
 @pytest.mark.parametrize(("files", "told"), rows(FAULTS))
-def test_it_finds(files, told):
+def test_kubeconform_reports_schema_errors(files, told):
     assert checked(files) == told
 
 
@@ -156,7 +156,7 @@ def test_a_validator_judges_what_the_mutators_have_made():
     assert "'many' is not a whole number" in checked(files)
 
 
-def test_what_a_mutator_does_as_a_validator_is_forgotten():
+def test_changes_of_a_mutator_that_runs_as_validator_are_dropped():
     text = kptfile("{image: set-labels, configMap: {a: b}}").replace("mutators", "validators")
     assert run({"Kptfile": text, "web.yaml": WEB}) == {}
 
@@ -273,13 +273,13 @@ def damaged(draw):
 
 
 @given(damaged(), st.booleans())
-def test_it_judges_as_a_validator_of_all_of_json_schema_does(thing, strict):
+def test_kubeconform_agrees_with_a_complete_json_schema_validator(thing, strict):
     kind, item = thing
     name = OURS._kinds[kind]
     assert name == KINDS[kind]
     assert (OURS.find_faults(item, strict=strict) == []) == ORACLES[strict](name, item)
 
 
-def test_what_is_shipped_is_what_is_published():
+def test_shipped_schemas_are_published_schemas():
     folders = {path.name for path in (Path(PUBLISHED) / "kubernetes-json-schema").iterdir()}
     assert {f"v{version}.0-local-strict" for version in list_versions()} <= folders

@@ -175,7 +175,7 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("files", "sentence"), rows(TOLD))
-def test_what_is_wrong_is_told_with_the_item_s_line(files, sentence):
+def test_errors_of_items_have_the_line_of_the_item(files, sentence):
     with pytest.raises(InvalidInput) as caught:
         run(files)
     assert sentence in str(caught.value)
@@ -298,7 +298,7 @@ def test_a_program_s_answer(items, work, expected):
     assert changed({"a.yaml": listed(*items)}, work) == expected
 
 
-def test_what_a_program_rearranged_in_crlf_keeps_its_line_breaks():
+def test_rearranged_items_in_crlf_keep_their_line_breaks():
     before, now = (listed(item, MAP).replace("\n", "\r\n") for item in (WEB, CAR))
     assert changed({"a.yaml": before}, put_in_front) == {"a.yaml": now}
 

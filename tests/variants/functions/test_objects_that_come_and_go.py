@@ -52,7 +52,7 @@ def test_the_package_context_goes_and_the_kptfile_stays():
     assert result.tree == tree_id(result.entries)
 
 
-def test_what_is_gone_is_not_seen_by_later_functions():
+def test_removed_objects_are_not_seen_by_later_functions():
     files = {"a.yaml": f"{TOOL}---\n{SERVICE}"}
     moved = SERVICE.replace("web # ours\n", "web # ours\n  namespace: edge\n")
     assert run(files, REMOVE, NAMESPACE) == {"a.yaml": moved}
@@ -161,7 +161,7 @@ CONFIGURATIONS = [
 
 
 @pytest.mark.parametrize("files", rows(CONFIGURATIONS))
-def test_what_is_for_tools_alone_is_nothing_that_the_package_has_twice(files):
+def test_objects_for_tools_alone_are_no_duplicates(files):
     files = {**files, "a.yaml": SERVICE}
     result = rendered(files)
     after = {
@@ -179,7 +179,7 @@ def test_later_functions_see_what_was_added():
     assert run(files) == {"service_new.yaml": expected}
 
 
-def test_what_was_added_can_be_taken_away():
+def test_an_upserted_object_can_be_removed():
     tool = named("new", **{"local-config": "'true'"})
     entries = ("{image: upsert-resource, configPath: config.yaml}",
                "image: remove-local-config-resources")  # fmt: skip

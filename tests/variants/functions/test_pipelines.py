@@ -34,7 +34,7 @@ UNAVAILABLE = ["gatekeeper", "render-helm-chart",
 
 
 @pytest.mark.parametrize("image", UNAVAILABLE)
-def test_what_is_not_built_in_is_refused_by_its_name(image):
+def test_an_unavailable_function_is_refused_by_name(image):
     with pytest.raises(InvalidInput, match=f"Kptfile:7: .* the function {image} is not available"):
         run({"Kptfile": kptfile(f"image: {image}")})
 

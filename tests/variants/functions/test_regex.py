@@ -137,7 +137,7 @@ PIECES = st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "|"]))
 
 
 @given(st.lists(PIECES, max_size=5), st.text("abx", max_size=6))
-def test_what_python_matches_too_it_matches_alike(pieces, text):
+def test_expressions_match_like_python_s(pieces, text):
     expression = "".join(atom + bar for atom, bar in pieces)
     wanted = re.fullmatch(expression, text)
     found = compile_regex(expression).match(text)

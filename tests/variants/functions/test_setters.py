@@ -195,7 +195,7 @@ WORDS = st.text("ab-.${", min_size=1, max_size=4).filter(lambda text: "${" not i
 
 
 @given(st.lists(st.tuples(WORDS, st.sampled_from("xyz")), min_size=1, max_size=4), WORDS)
-def test_what_is_derived_from_a_value_gives_the_value_again(parts, last):
+def test_derived_setter_values_yield_the_value_again(parts, last):
     pattern = "".join(f"{literal}${{{name}}}" for literal, name in parts) + last
     values = {name: f"{name}1" for name in setter_names(pattern)}
     found = derive_values(pattern, fill_pattern(pattern, values, SizeCounter(), ()))

@@ -69,7 +69,7 @@ def after(files, source, image="starlark:v0.5", **fields):
     return run(whole, answering=runner(), **fields)
 
 
-def test_what_a_script_changes_is_changed_in_the_text():
+def test_a_change_of_a_script_is_made_in_the_text():
     found = after({"web.yaml": WEB}, SET_REPLICAS)
     assert found == {"web.yaml": WEB.replace("replicas: 2 #", "replicas: 5 #")}
 
@@ -162,7 +162,7 @@ def test_a_variant_fails_with(config, told):
     assert caught.value.reason == "RenderFailed"
 
 
-def test_what_it_prints_is_a_result():
+def test_printed_lines_of_a_script_are_results():
     whole = {"Kptfile": kptfile("{image: starlark, configPath: fn.yaml}"),
              "fn.yaml": starlark_run("print('seen', len(ctx.resource_list['items']))")}  # fmt: skip
     [result] = rendered(whole, answering=runner()).results
@@ -177,7 +177,7 @@ def update_program():
     force_setattr(STARLARK, "program", program)
 
 
-def test_its_version_is_in_the_digest(update_program):
+def test_the_version_of_starlark_is_in_the_digest(update_program):
     def digest(limits=RenderLimits()):  # noqa: B008
         variant = spec(mutators=(FunctionSpec("starlark", config={"source": "x = 1"}),))
         return resolve_inputs(

@@ -53,12 +53,12 @@ WHOLE = FunctionSpec("ensure-name-substring", config={"append": "-x"})
 @pytest.mark.parametrize(
     "further", [(), (WHOLE,)], ids=["object by object", "with a function of the whole package"]
 )
-def test_what_matches_nothing_is_said(mutator, expected, further):
+def test_a_setting_without_a_match_is_reported(mutator, expected, further):
     found = remarks(FILES, mutator, *further)
     assert found == [(severity, mutator.image, text) for severity, text in expected]
 
 
-def test_it_is_said_of_the_package_s_own_functions_with_their_place():
+def test_an_unmatched_setting_of_the_package_s_own_functions_has_its_place():
     files = {**FILES, "Kptfile": kptfile("{image: set-image, configMap: {name: ngnix, newTag: a}}")}
     [result] = rendered(files).results
     assert result.sentence == "set-image: Kptfile:7: no container has the image ngnix"
@@ -96,7 +96,7 @@ def test_variants_of_one_shape_say_the_same():
     assert found == [["no field has a setter tagg", "no container has the image ngnix"]] * 4
 
 
-def test_what_differs_between_targets_counts_as_the_target_has_it():
+def test_settings_are_matched_with_the_objects_of_each_target():
     """The object of an injection point is not that of the package."""
     files = {
         "point.yaml": f"{point(mark='optional')}data:\n  size: a # kpt-set: ${{size}}\n",
