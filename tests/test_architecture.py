@@ -175,14 +175,14 @@ def test_no_import_is_for_types_only_or_by_name():
     assert found == []
 
 
-def test_one_module_of_the_command_line_loads_kube():
+def test_a_single_module_of_the_command_line_loads_kube():
     """All that differs between files and a cluster is behind it."""
     loads = re.compile(r'"kube\.|fanout\.kube import|from fanout\.kube')
     found = [path for path in (PACKAGE / "cli").rglob("*.py") if loads.search(text_of(path))]
     assert [name_of(path) for path in found] == [name_of(PACKAGE / "cli" / "cluster_access.py")]
 
 
-def test_nobody_imports_the_root():
+def test_no_module_imports_the_root():
     """It holds the version; importing it from below is how circles begin."""
     found = [
         f"{name_of(path)}:{line}" for path in MODULES for line in read_source(path).root_imports

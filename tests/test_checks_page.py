@@ -27,7 +27,7 @@ def test_the_checks_by_statuses_are_valid_in_a_stage():
     assert validate_object(data)[1] == ()
 
 
-def test_their_namespaces_are_readable():
+def test_namespaces_of_the_checks_are_readable():
     found, faults = validate_object(NAMESPACES)
     assert faults == ()
     named = [
@@ -36,7 +36,7 @@ def test_their_namespaces_are_readable():
     assert set(named) <= set(found.checks.namespaces)
 
 
-def test_their_secrets_are_lent():
+def test_secrets_of_the_checks_are_lent():
     found, faults = validate_object(SECRETS)
     assert faults == ()
     named = [check["prometheus"]["secretRef"]["name"] for check in CHECKS if "prometheus" in check]

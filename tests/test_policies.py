@@ -57,7 +57,7 @@ def test_all_examples_together_have_no_fault():
     assert fanout("validate", "-f", str(POLICIES)) == (0, "41 objects are valid\n", "")
 
 
-def test_their_own_tests_pass():
+def test_scenarios_of_the_examples_pass():
     code, out, err = fanout("test", str(POLICIES))
     assert (code, err) == (0, ""), out
     assert out.endswith(" scenarios, 0 failed\n")

@@ -60,7 +60,7 @@ def test_the_limits_of_each_program():
 
 
 @pytest.mark.parametrize("row", rows_below("variants"), ids=lambda row: " ".join(row[:2]))
-def test_how_long_requests_take(row):
+def test_the_page_s_durations_of_requests_are_computed(row):
     variants, drafts, requests, calls, gitea, small = row
     assert int(requests) == int(variants) // int(drafts.split()[0])
     hundred = limits_of_host(host("gitea", creationsPerHour=100))

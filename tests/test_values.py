@@ -49,7 +49,7 @@ def test_values_of_two_classes_differ():
     assert Wider("a") == Wider("a")
 
 
-def test_what_is_not_compared_does_not_count():
+def test_an_uncompared_field_does_not_count():
     one, other = Found(name="a", seen=["x"]), Found(name="a")
     assert one == other
     assert hash(one) == hash(other)
