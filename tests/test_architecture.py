@@ -47,6 +47,30 @@ LOADS_LATE = [
     PACKAGE / "package" / "manifest.py",
     PACKAGE / "variants" / "functions" / "regex.py",
 ]
+# Short private functions that are used once in their module, and why each has a name. Those of
+# catalog functions are fields of `CatalogFunction`, each with arguments that the pipeline gives.
+SHORT_HELPERS = {
+    "_add_objects": "what a catalog function adds to a package",
+    "_as_dict": "the hook of a JSON encoder for other values",
+    "_await_turn": "called by a writer between objects",
+    "_build_resolutions": "chosen from a table by the reason of a blocker, as its siblings are",
+    "_build_withdrawals": "chosen from a table by the reason of a blocker, as its siblings are",
+    "_changes": "what a catalog function changes in an object",
+    "_configure": "how a catalog function reads its configuration",
+    "_depends_on": "values on which the changes of a catalog function depend",
+    "_find_answer": "called by the gates with each row, within a budget",
+    "_find_names": "settings of a catalog function that an object uses",
+    "_list_objects": "yields objects until the process ends, while the writer takes them",
+    "_read_duration": "validates a type of pydantic",
+    "_reject_duplicate_keys": "the hook of a JSON decoder for pairs",
+    "_run": "the target of a thread, isolated from the process",
+    "_write_instant_or_distance": "serializes a type of pydantic",
+}
+# To go inline.
+HELPERS_TO_INLINE = {
+    "_display_name",
+    "_list_candidates",
+}
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 
 SOURCES = sorted(
@@ -86,6 +110,16 @@ def test_sizes_do_not_count_what_explains():
     (size,) = [it.size for it in source.functions if it.name == "_take_docstrings"]
     assert size == 10
     assert size < source.size < len(text_of(ROOT / "tests" / "source_files.py").splitlines())
+
+
+def test_a_private_function_that_is_used_once_is_long_or_has_a_reason():
+    """A short one is read faster where it is used."""
+    helpers = [
+        (name, name_of(path)) for path in MODULES for name in read_source(path).short_helpers
+    ]
+    allowed = SHORT_HELPERS.keys() | HELPERS_TO_INLINE
+    assert [f"{path}: {name}" for name, path in helpers if name not in allowed] == []
+    assert allowed - {name for name, _ in helpers} == set(), "entries of the lists without a use"
 
 
 def fields_of_classes() -> dict[str, set[str]]:
@@ -171,7 +205,7 @@ def test_no_import_is_for_types_only_or_by_name():
     found = []
     for path in MODULES:
         refused = {"TYPE_CHECKING"} if path in LOADS_BY_NAME else BACK_DOORS
-        found += [f"{name_of(path)}: {name}" for name in read_source(path).names & refused]
+        found += [f"{name_of(path)}: {name}" for name in read_source(path).names.keys() & refused]
     assert found == []
 
 
