@@ -7,7 +7,7 @@ A word that is not listed here is either a word of the field and is added, or is
 import re
 from collections import defaultdict
 
-from source_files import MODULES, ONE_PROCESS, name_of, read_source
+from source_files import MODULES, ONE_PROCESS, TESTS, name_of, read_source
 
 pytestmark = ONE_PROCESS
 
@@ -135,6 +135,15 @@ REPLACED = """
     slots spoken standing stock strays stranger taking there told unmeant wake way whereabouts
     workshop
 """
+# The sentence of a test names its subject: it does not begin with a pronoun or a relative.
+PRONOUNS = """
+    anybody anyone anything both either everybody everyone everything he her here him his it its
+    itself mine neither nobody none nothing one ones our ours she somebody someone something such
+    that their theirs them there these they this those
+    also nor so while
+    how what whatever when whenever where wherever whether which whichever who whoever whom whose
+    why
+"""
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -184,6 +193,17 @@ def test_names_are_made_of_words_of_the_field():
 
 def test_no_replaced_word_is_allowed():
     assert sorted(ALLOWED & set(REPLACED.split())) == []
+
+
+def test_no_test_begins_with_a_pronoun_or_a_relative():
+    """`test_a_removed_draft_is_deleted`, not `test_it_is_deleted` or `test_what_is_removed_…`."""
+    riddles = [
+        f"{name_of(path)}:{function.line}: {function.name}"
+        for path in TESTS
+        for function in read_source(path).functions
+        if function.name.startswith("test_") and function.name.split("_")[1] in PRONOUNS.split()
+    ]
+    assert riddles == []
 
 
 def test_every_listed_class_and_module_is_counted():

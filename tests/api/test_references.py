@@ -193,7 +193,7 @@ LOST = [
 
 
 @pytest.mark.parametrize(("_", "lost", "there"), LOST, ids=[row[0] for row in LOST])
-def test_only_what_nobody_declares_is_told_to_be_missing(_, lost, there):
+def test_only_undeclared_objects_are_reported_missing(_, lost, there):
     _, *others = world()
     found = cross_check(others, InvalidObjects(frozenset({lost})))
     missing = [item.kind for item, fault in found if "blueprints" in fault.problem]

@@ -155,7 +155,7 @@ def test_an_error_in_one_document_leaves_the_policy_beside_it(fanout, tmp_path):
     assert out.startswith("ok ")
 
 
-def test_only_the_scenarios_of_a_namespace(fanout, beside):
+def test_only_scenarios_of_the_namespace_are_played(fanout, beside):
     folder = beside()
     assert fanout("test", folder, "-n", "platform")[0] == 0
     status, _, err = fanout("test", folder, "-n", "edge")

@@ -505,7 +505,7 @@ def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
 
 
 @pytest.mark.parametrize(("style", "parents"), [(MergeStyle.SQUASH, 1), (MergeStyle.REBASE, 1)])
-def test_other_styles_of_merging(place, style, parents):
+def test_a_squash_or_rebase_makes_a_commit_with_a_single_parent(place, style, parents):
     opened = place.open()
     place.merge(opened, style=style, deletes_branch=False)
     merged = place.seen(opened)

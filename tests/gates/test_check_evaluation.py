@@ -78,7 +78,7 @@ SEEN = [
 
 @pytest.mark.parametrize(("seen", "state"), SEEN)
 @pytest.mark.parametrize("verdict", [PASSED, FAILED])
-def test_only_what_has_seen_the_revision_tells_of_it(seen, state, verdict):
+def test_only_a_reading_that_has_seen_the_revision_counts(seen, state, verdict):
     rule = replace(HEALTH, names_revision=True)
     found = evaluate_gates(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
     assert found == (state if verdict is PASSED or state == "Verifying" else "Failed")
@@ -95,7 +95,7 @@ def test_a_machine_check_counts_once_the_variant_has_settled():
     )
 
 
-def test_so_long_without_an_answer_is_a_failure_and_a_late_answer_counts():
+def test_a_missing_answer_fails_at_the_timeout_and_a_late_answer_counts():
     rule = with_spec(HEALTH, timeout=minutes(15))
     assert evaluate_gates(dev(rule)).next == at(15)
     late = evaluate_gates(dev(rule, now=15)).variants["d"]

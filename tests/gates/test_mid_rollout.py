@@ -59,7 +59,7 @@ def test_a_newer_revision_takes_the_slots_of_what_is_in_flight_and_no_others():
     assert reasons_of(decision, "c") == ["BudgetExhausted"]
 
 
-def test_while_more_are_in_flight_than_may_nobody_else_goes():
+def test_no_variant_is_released_while_more_are_in_flight_than_may():
     under_way = [variant(name, "prod", published("v2", 5), draft=draft("v3")) for name in "abc"]
     decision = evaluate_gates(world(*under_way, at_v1("d", draft=draft("v3"))))
     assert decision.stages["prod"].released == ("a", "b", "c")

@@ -84,7 +84,7 @@ def test_a_local_listing_equals_ls_remote(bare, change):
     assert list_local(bare.url, know_nothing) == ls_remote(bare.url)
 
 
-def test_other_ways_to_name_and_to_keep_a_repository(bare, tmp_path):
+def test_a_clone_and_other_urls_are_listed_like_ls_remote(bare, tmp_path):
     clone = tmp_path / "a clone"
     bare.git("clone", "-q", bare.url, str(clone))
     for url in (f"file://{bare.url}", str(clone), f"{clone}/", str(clone / ".git")):

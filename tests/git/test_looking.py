@@ -45,7 +45,7 @@ def test_an_empty_repository_is_an_empty_listing(downstream_of, store, new_bare)
     assert downstream_of(store, new_bare("empty")).look().refs == {}
 
 
-def test_only_what_is_kept_is_fetched(downstream):
+def test_only_listed_branches_are_fetched(downstream):
     bare = downstream.bare
     other = bare.commit({"big": "x\n"}, branch="other")
     assert downstream.look("refs/heads/main", "refs/heads/absent").refs["refs/heads/other"] == other

@@ -120,7 +120,7 @@ def test_progress_of_others_is_not_written_to_variants_that_wait(world: StatusWo
     assert {site for site, (old, new) in versions.items() if old != new} == {"ams"}
 
 
-def test_another_process_writes_nothing(world: StatusWorld):
+def test_a_second_process_writes_no_unchanged_status(world: StatusWorld):
     with world.process():
         world.settle()
     before = versions(world)

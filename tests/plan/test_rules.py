@@ -215,7 +215,7 @@ def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
     assert finishing_calendars(found) == {"patient"}
 
 
-def test_as_many_stages_and_names_of_them_as_validation_allows():
+def test_the_largest_allowed_number_of_stages_is_resolved():
     stages = [{"name": f"s{number}"} for number in range(64)]
     policy = UpstreamPolicy.model_validate(
         {

@@ -83,7 +83,7 @@ def test_no_request_is_sent_to_a_refused_address(host, connected):
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "100.100.100.200"])
-def test_nor_to_a_name_that_stands_for_one(address, names, connected):
+def test_no_request_is_sent_to_a_name_of_a_refused_address(address, names, connected):
     names["meta.example.com"] = [[address]]
     answer = ask("http://meta.example.com/latest")
     assert isinstance(answer, ProbeFailure)

@@ -128,7 +128,7 @@ def test_leftovers_are_shown_with_the_variant(fleet: Fleet):
     assert status["left"] == [{"repository": "edge", "package": AMS}]
 
 
-def test_while_it_moves_a_variant_shows_where_it_is(fleet: Fleet):
+def test_a_moving_variant_shows_its_present_path(fleet: Fleet):
     place(fleet, "ams", NEW, "core")
     fleet.later(minutes=1).sweep("--drafts-only")
     published = fleet.variants()[NEW]["published"]

@@ -48,7 +48,7 @@ def test_a_suspension_is_not_forgotten_by_a_machine_that_never_read_it(fleet: Fl
     assert "fanout accept-records monitoring" in told
 
 
-def test_also_where_no_pass_followed_the_loss_of_its_branch(fleet: Fleet):
+def test_a_suspension_is_missed_when_no_pass_followed_the_loss_of_its_branch(fleet: Fleet):
     assert fleet.run(*SUSPEND).code == 0
     fleet.policy("other")
     fleet.settle()

@@ -65,7 +65,7 @@ def test_all_policies_are_suspended_once_and_resumed(fleet: Fleet):
     assert fleet.published()["sites/ams"] == "v2"
 
 
-def test_only_what_is_not_suspended_yet_is(fleet: Fleet):
+def test_suspend_all_records_no_decision_for_a_suspended_policy(fleet: Fleet):
     assert fleet.run("suspend", "logging", *WHY).code == 0
     told = fleet.run("suspend", "--all", *WHY)
     assert len(told.out.splitlines()) == 2

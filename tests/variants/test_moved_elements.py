@@ -93,7 +93,7 @@ MOVES = [
 
 
 @pytest.mark.parametrize(("text", "work", "expected"), rows(MOVES))
-def test_of_a_list(text, work, expected):
+def test_elements_of_a_list_are_found_again(text, work, expected):
     assert changed({"a.yaml": text}, work) == {"a.yaml": expected}
 
 

@@ -91,7 +91,7 @@ def test_unchanged_objects_keep_every_byte():
     assert changed({"web.yaml": WEB, "m.yaml": MAP.format("m")}, nothing) == {}
 
 
-def test_only_what_it_changed_is_rewritten():
+def test_only_changed_lines_are_rewritten():
     def work(whole):
         web = next(item for item in whole["items"] if item["kind"] == "Deployment")
         web["spec"]["replicas"] = 3

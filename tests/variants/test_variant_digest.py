@@ -70,7 +70,7 @@ def test_an_injector_with_a_version_reads_the_object_in_it():
         assert found.value == {"readAs": expected}
 
 
-def test_only_kinds_that_the_administrator_allows():
+def test_only_kinds_that_the_administrator_allows_are_injected():
     allowed = RenderLimits(
         injectable=InjectionRules(kinds=(InjectableKind(kind="ConfigMap", fields_=("data",)),))
     )

@@ -99,7 +99,7 @@ def test_a_value_added_changed_or_replaced_upstream_has_upstream_s_bytes(product
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_so_it_has_in_every_form_of_a_file(form):
+def test_values_are_merged_in_every_form_of_a_file(form):
     checks = [
         check(place, " 1", value, form)
         for values in LAYOUTS.values()
