@@ -25,17 +25,20 @@ def writing(url=OUT, branch="main"):
 
 def stage(name, *before, steps=None, origin="app", labels=None, spec=None, **sources):
     """A Stage after others, or after none; without steps (`[]`) a control-flow stage."""
-    found = {"stages": list(before)} if before else {"direct": True}
-    request = {"origin": {"kind": "Warehouse", "name": origin}, "sources": {**found, **sources}}
-    said = {"requestedFreight": [request], **(spec or {})}
-    said["promotionTemplate"] = {"spec": {"steps": writing() if steps is None else steps}}
-    return kargo("Stage", said, name, **({"labels": labels} if labels else {}))
+    upstream_sources = {"stages": list(before)} if before else {"direct": True}
+    request = {
+        "origin": {"kind": "Warehouse", "name": origin},
+        "sources": {**upstream_sources, **sources},
+    }
+    spec_fields = {"requestedFreight": [request], **(spec or {})}
+    spec_fields["promotionTemplate"] = {"spec": {"steps": writing() if steps is None else steps}}
+    return kargo("Stage", spec_fields, name, **({"labels": labels} if labels else {}))
 
 
 def subscribed(**git):
-    said = {"repoURL": IN, "branch": "main", "includePaths": ["app"], **git}
-    said.setdefault("commitSelectionStrategy", "SemVer")
-    return kargo("Warehouse", {"subscriptions": [{"git": said}]}, "app")
+    subscription = {"repoURL": IN, "branch": "main", "includePaths": ["app"], **git}
+    subscription.setdefault("commitSelectionStrategy", "SemVer")
+    return kargo("Warehouse", {"subscriptions": [{"git": subscription}]}, "app")
 
 
 WAREHOUSE = subscribed()

@@ -33,8 +33,8 @@ def policy(*targets, **spec):
 def one(item, by=judge):
     """The only object of the answer, or None, and the remarks on it as (field, lost)."""
     answer = import_porch_objects([item], by)
-    said = [(format_path(remark.path), remark.is_lost) for _, remark in answer.remarks]
-    return (answer.objects[0] if answer.objects else None), said
+    remarks = [(format_path(remark.path), remark.is_lost) for _, remark in answer.remarks]
+    return (answer.objects[0] if answer.objects else None), remarks
 
 
 def lost(item, by=judge):

@@ -104,8 +104,8 @@ def with_check(check, group="verification"):
 
 
 def faults_of(check, group="verification"):
-    found, faults = validate_object(with_check(check, group))
-    assert (found is None) == bool(faults)
+    model, faults = validate_object(with_check(check, group))
+    assert (model is None) == bool(faults)
     prefix = f"spec.stages[0].{group}[0]."
     return [f"{it.field.removeprefix(prefix)}: {it.problem}; {it.remedy}" for it in faults]
 
@@ -116,19 +116,21 @@ def test_a_check_may_be(check, group):
     assert faults_of(check, group) == []
 
 
-@pytest.mark.parametrize(("check", "told"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG])
-def test_a_check_is_not(check, told):
-    assert faults_of(check) == [told]
+@pytest.mark.parametrize(
+    ("check", "problem"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG]
+)
+def test_a_check_is_not(check, problem):
+    assert faults_of(check) == [problem]
 
 
 def test_an_approval_says_itself_for_how_long_it_counts():
-    told = faults_of("approval: {from: [sre]}, freshFor: 1h", "requires")
-    assert told == ["freshFor: freshFor has no effect for an approval; use expires"]
+    problems = faults_of("approval: {from: [sre]}, freshFor: 1h", "requires")
+    assert problems == ["freshFor: freshFor has no effect for an approval; use expires"]
 
 
 def test_an_approval_of_published_variants_is_refused():
-    [told] = faults_of("approval: {from: [sre]}")
-    assert told.endswith("; move it to requires")
+    [problem] = faults_of("approval: {from: [sre]}")
+    assert problem.endswith("; move it to requires")
 
 
 def repository(name, forge="none"):
@@ -136,22 +138,22 @@ def repository(name, forge="none"):
     if forge != "none":  # what other forges need is not there yet
         spec["forge"] = {"type": forge}
     data = {"apiVersion": "fanout.dev/v1alpha1", "kind": "Repository"}
-    found, faults = validate_object(
+    model, faults = validate_object(
         data | {"metadata": {"name": name, "namespace": "platform"}, "spec": spec}
     )
-    assert found is not None, faults
-    return found
+    assert model is not None, faults
+    return model
 
 
 @pytest.mark.parametrize(
-    ("downstream", "told"),
+    ("downstream", "problem"),
     [
         ({"repository": "edge-eu"}, "Repository edge-eu"),
         ({"repositoryExpr": "target.spec.repository"}, "Repository blueprints and 2 more"),
     ],
     ids=["that is named", "that an expression chooses"],
 )
-def test_the_status_of_a_commit_needs_a_forge(downstream, told):
+def test_the_status_of_a_commit_needs_a_forge(downstream, problem):
     data = copy.deepcopy(EXAMPLE)
     data["spec"]["targets"][0]["template"]["downstream"] = downstream
     check = {"name": "ci", "commitStatus": {"context": "ci/deploy"}}
@@ -162,7 +164,7 @@ def test_the_status_of_a_commit_needs_a_forge(downstream, told):
     faults = [it for _, it in cross_check(objects) if "status" in it.problem]
     [fault] = [it for it in faults if it.severity == "error"]
     assert fault.field == "spec.stages[1].verification[0].commitStatus"
-    assert fault.problem == f"commit statuses need a forge; without one: {told}"
+    assert fault.problem == f"commit statuses need a forge; without one: {problem}"
 
 
 def test_a_status_that_anybody_may_set_is_warned_about():
@@ -173,8 +175,8 @@ def test_a_status_that_anybody_may_set_is_warned_about():
         policy, faults = validate_object(data)
         assert not faults
         repositories = (repository(it, "gitea") for it in ("blueprints", "edge-eu", "edge-us"))
-        found = [it for _, it in cross_check([policy, *repositories])]
-        return [it.field for it in found if it.problem.startswith("without by, a status")]
+        findings = [it for _, it in cross_check([policy, *repositories])]
+        return [it.field for it in findings if it.problem.startswith("without by, a status")]
 
     assert warnings() == ["spec.stages[1].requires[0].commitStatus.by"]
     assert warnings(by=["ci-bot"]) == []

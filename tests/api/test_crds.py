@@ -45,8 +45,12 @@ def test_a_schema_is_structural(kind):
         if node.get("type") == "array":
             assert "items" in node, path
         if node.get("type") == "object":
-            known = {"properties", "additionalProperties", "x-kubernetes-preserve-unknown-fields"}
-            assert known & node.keys() or path.endswith((".metadata", ".report")), path
+            structural_keys = {
+                "properties",
+                "additionalProperties",
+                "x-kubernetes-preserve-unknown-fields",
+            }
+            assert structural_keys & node.keys() or path.endswith((".metadata", ".report")), path
         assert set(node.get("required", ())) <= set(node.get("properties", {})), path
 
 

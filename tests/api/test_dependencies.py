@@ -4,7 +4,7 @@ from operator import itemgetter
 
 import pytest
 import yaml
-from api.written import EXAMPLES, faults_of, made, told
+from api.written import EXAMPLES, faults_of, list_errors, made
 
 from fanout.api.validators.object_references import InvalidObjects, cross_check
 
@@ -59,9 +59,9 @@ def linked(name, *others, package=None):
 
 
 def test_a_dependency_on_an_undeclared_object_is_named():
-    world = [made("upstream-policy")]
-    assert told(
-        *world,
+    declared = [made("upstream-policy")]
+    assert list_errors(
+        *declared,
         made("promotion-policy"),
         linked("base"),
         linked("site", {"variant": "bases"}, {"policy": "monitor", "target": "Cluster/platform/a"}),
@@ -96,7 +96,7 @@ def test_variants_that_wait_for_each_other_are_told_the_circle():
         linked("c", {"variant": "a"}),
         linked("d", {"variant": "a"}),
     ]
-    assert told(*circle) == [
+    assert list_errors(*circle) == [
         (
             "PackageVariant/a: spec.dependsOn[0].variant: variants form a cycle: a → c → b →"
             " a; remove one of these dependencies"

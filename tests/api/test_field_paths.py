@@ -84,11 +84,11 @@ def everywhere(data: Mapping[str, Any]) -> Iterator[FieldPath]:
     for path in ((), *places(data)):
         if path:
             yield path
-        if isinstance(found(data, path), Mapping):
+        if isinstance(value_at(data, path), Mapping):
             yield from ((*path, name) for name in field_names_at(model, path))
 
 
-def found(data: Any, path: Sequence[str | int]) -> Any:
+def value_at(data: Any, path: Sequence[str | int]) -> Any:
     """What is at the path. Raises LookupError or TypeError where nothing is."""
     for part in path:
         data = data[part]
@@ -97,7 +97,7 @@ def found(data: Any, path: Sequence[str | int]) -> Any:
 
 def put(data: Any, path: FieldPath, value: Any) -> Any:
     copied = copy.deepcopy(data)
-    found(copied, path[:-1])[path[-1]] = copy.deepcopy(value)
+    value_at(copied, path[:-1])[path[-1]] = copy.deepcopy(value)
     return copied
 
 
@@ -114,7 +114,7 @@ def unresolved(data: Any) -> list[FieldPath]:
     lost = []
     for path in paths_told(data):
         try:
-            parent = found(data, path[:-1])
+            parent = value_at(data, path[:-1])
             fitting = isinstance(parent, list) == (bool(path) and isinstance(path[-1], int))
             assert fitting or not path or not isinstance(parent, list)
         except (LookupError, TypeError, AssertionError):
@@ -126,10 +126,10 @@ def unresolved(data: Any) -> list[FieldPath]:
 def test_the_path_of_an_error_is_one_of_the_document(data: Any):
     assert not unresolved(data)
     lost = {
-        (path, repr(value)): told
+        (path, repr(value)): error_path
         for path in dict.fromkeys(everywhere(data))
         for value in WRONG
-        if (told := unresolved(put(data, path, value)))
+        if (error_path := unresolved(put(data, path, value)))
     }
     assert not lost
 

@@ -81,11 +81,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("pipeline", "told"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
+    ("pipeline", "problem"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED]
 )
-def test_a_variant_is_refused_with(pipeline, told):
+def test_a_variant_is_refused_with(pipeline, problem):
     [fault] = faults(pipeline)
-    assert fault.startswith(f"spec.pipeline.{told}")
+    assert fault.startswith(f"spec.pipeline.{problem}")
 
 
 def test_all_of_a_kptfile_s_pipeline_may_stand_in_a_variant():
@@ -108,10 +108,10 @@ def test_a_function_that_an_administrator_must_allow_is_a_warning():
         "mutators": [{"image": "set-labels", "configMap": {"a": "b"}}, {"image": "gatekeeper:v1"}],
         "validators": [{"exec": "fn"}],
     }
-    told = [
+    warnings = [
         fault for _, fault in cross_check([validate_object(data)[0]]) if fault.severity == "warning"
     ]
-    assert [f"{fault.field}: {fault.problem}" for fault in told] == [
+    assert [f"{fault.field}: {fault.problem}" for fault in warnings] == [
         (
             "spec.pipeline.mutators[1].image: gatekeeper:v1 does not run in process:"
             " it fails unless it is allowed"

@@ -57,8 +57,8 @@ def test_sources_become_what_must_come_before(_, sources, after):
     item = stage("prod")
     item["spec"]["requestedFreight"][0]["sources"] = sources
     spec, lost = policy(stage("a"), stage("b"), item)
-    found = next(it for it in spec["stages"] if it["name"] == "prod")
-    assert found == ({"name": "prod", "after": after} if after else {"name": "prod"})
+    stage_spec = next(it for it in spec["stages"] if it["name"] == "prod")
+    assert stage_spec == ({"name": "prod", "after": after} if after else {"name": "prod"})
     assert lost == []
 
 
@@ -141,14 +141,14 @@ def test_a_soak_after_what_joins_nothing_shuts_the_stage():
 
 
 def verified(*templates, **more):
-    said = {"analysisTemplates": [{"name": name} for name in templates], **more}
-    return {"verification": said}
+    verification = {"analysisTemplates": [{"name": name} for name in templates], **more}
+    return {"verification": verification}
 
 
 def test_analysis_templates_become_checks_that_are_reported():
     made, _, noted = imported(stage("a", spec=verified("smoke", "load.test", "smoke")))
-    [found] = made["UpstreamPolicy"][0]["spec"]["stages"]
-    assert found["verification"] == [
+    [stage_spec] = made["UpstreamPolicy"][0]["spec"]["stages"]
+    assert stage_spec["verification"] == [
         {"name": "smoke", "report": {}},
         {"name": "load-test", "report": {}},
     ]

@@ -25,19 +25,19 @@ ROWS = [
 
 @pytest.mark.parametrize(("_", "kind", "row"), ROWS, ids=map(itemgetter(0), ROWS))
 def test_a_field_arrives_or_is_named(_, kind, row):
-    found = [
+    fields = [
         (index, path)
         for index, item in enumerate(WHOLE)
         if item["kind"] == kind
         for path, _ in find_fields(item, row.source)
     ]
-    assert found, "the tests' own objects have every field"
+    assert fields, "the tests' own objects have every field"
     answer = import_kargo_objects(WHOLE, lambda _: ())
     named = {(index, remark.path) for index, remark in answer.remarks}
     if row.target and any(list(find_fields(made, row.target)) for made in answer.objects):
         return
     silent = row.convert is ignore_field or row.source.endswith(".kind")
-    assert named.intersection(found) or (silent and not row.target)
+    assert named.intersection(fields) or (silent and not row.target)
 
 
 VALUES = st.sampled_from(

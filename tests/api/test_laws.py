@@ -62,8 +62,8 @@ def damaged(draw):
 
 @given(damaged())
 def test_the_answer_is_an_object_or_sentences(data):
-    found, faults = validate_object(data)
-    assert (found is None) == bool(faults)
+    model, faults = validate_object(data)
+    assert (model is None) == bool(faults)
     assert sort_errors(faults) == faults
     for fault in faults:
         assert fault.problem
@@ -73,10 +73,10 @@ def test_the_answer_is_an_object_or_sentences(data):
 
 @given(damaged())
 def test_a_valid_object_stays_valid_when_written_again(data):
-    found, _ = validate_object(data)
-    if found is not None:
-        written = found.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    model, _ = validate_object(data)
+    if model is not None:
+        written = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
         again, faults = validate_object(written)
         assert faults == ()
-        assert again == KINDS[found.kind].model_validate(written, by_name=False)
-        assert again.model_dump() == found.model_dump()
+        assert again == KINDS[model.kind].model_validate(written, by_name=False)
+        assert again.model_dump() == model.model_dump()

@@ -17,9 +17,9 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("_", "change", "field"), UNKNOWN, ids=map(itemgetter(0), UNKNOWN))
 def test_a_field_that_porch_does_not_have_is_named(_, change, field):
-    made, said = one(change(variant()))
+    made, remarks = one(change(variant()))
     assert made is not None
-    assert (field, True) in said
+    assert (field, True) in remarks
 
 
 # ---- revisions -----------------------------------------------------------------------------------
@@ -69,10 +69,10 @@ REVISIONS = [
 
 
 @pytest.mark.parametrize(
-    ("_", "said", "rule", "named"), REVISIONS, ids=map(itemgetter(0), REVISIONS)
+    ("_", "fields", "rule", "named"), REVISIONS, ids=map(itemgetter(0), REVISIONS)
 )
-def test_a_revision_is_a_tag(_, said, rule, named):
-    item = variant(upstream={"repo": "blueprints", "package": "base", **said})
+def test_a_revision_is_a_tag(_, fields, rule, named):
+    item = variant(upstream={"repo": "blueprints", "package": "base", **fields})
     made, _ = one(item)
     assert (made and made["spec"]["upstream"]["revision"]) == rule
     assert lost(item) == [f"spec.upstream.{field}".rstrip(".") for field in named]
@@ -82,14 +82,14 @@ def test_a_revision_is_a_tag(_, said, rule, named):
 
 
 def test_all_targets_of_a_set_are_in_one_stage_and_that_is_noted():
-    made, said = one(policy(REPOSITORIES, {"repositorySelector": {}}))
+    made, remarks = one(policy(REPOSITORIES, {"repositorySelector": {}}))
     assert made["spec"]["stages"] == [{"name": "all"}]
     assert [entry["template"]["stage"] for entry in made["spec"]["targets"]] == ["all", "all"]
-    assert ("spec", False) in said
+    assert ("spec", False) in remarks
 
 
-def template(**said):
-    return {**REPOSITORIES, "template": said}
+def template(**entry):
+    return {**REPOSITORIES, "template": entry}
 
 
 ADOPT, ADOPT_NOT = {"adoptionPolicy": "adoptExisting"}, {"adoptionPolicy": "adoptNone"}
@@ -104,11 +104,13 @@ SHARED = [
 ]
 
 
-@pytest.mark.parametrize(("_", "said", "value", "named"), SHARED, ids=map(itemgetter(0), SHARED))
-def test_equal_fields_of_targets_become_a_field_of_the_policy(_, said, value, named):
-    item = policy(*(template(**each) for each in said))
+@pytest.mark.parametrize(
+    ("_", "templates", "value", "named"), SHARED, ids=map(itemgetter(0), SHARED)
+)
+def test_equal_fields_of_targets_become_a_field_of_the_policy(_, templates, value, named):
+    item = policy(*(template(**each) for each in templates))
     made, _ = one(item, lambda _: ())
-    field = next(iter(said[0]))
+    field = next(iter(templates[0]))
     assert made["spec"][field] == value
     assert len(lost(item, lambda _: ())) == named
 
@@ -141,8 +143,8 @@ def test_the_expressions_of_an_object_are_found_and_nothing_else():
     item = policy(
         template(labels={"packageExpr": "no expression"}, downstream={"packageExpr": "'x'"})
     )
-    found = list(find_expressions(one(item)[0]))
-    assert [text for _, text in found] == ["'x'"]
+    expressions = list(find_expressions(one(item)[0]))
+    assert [text for _, text in expressions] == ["'x'"]
 
 
 # ---- what the judge finds ------------------------------------------------------------------------
@@ -169,11 +171,11 @@ TAKEN = [
 ]
 
 
-@pytest.mark.parametrize(("_", "pattern", "left"), TAKEN, ids=map(itemgetter(0), TAKEN))
-def test_a_function_that_loses_its_selector_is_omitted_too(_, pattern, left):
+@pytest.mark.parametrize(("_", "pattern", "kept"), TAKEN, ids=map(itemgetter(0), TAKEN))
+def test_a_function_that_loses_its_selector_is_omitted_too(_, pattern, kept):
     item = variant(pipeline={"mutators": [SELECTING, TAGGED]})
     made, _ = one(item, refusing(f"spec.pipeline.{pattern}"))
-    assert made["spec"].get("pipeline", {}).get("mutators") == left
+    assert made["spec"].get("pipeline", {}).get("mutators") == kept
 
 
 def test_a_remark_names_porch_s_field_after_others_were_taken_out():
@@ -246,9 +248,9 @@ def test_an_item_that_is_no_object_gets_a_remark(junk):
 
 
 def test_a_key_to_be_removed_twice_is_removed_once():
-    made, said = one(variant(packageContext={"removeKeys": ["x", "a", "x", "x"]}))
+    made, remarks = one(variant(packageContext={"removeKeys": ["x", "a", "x", "x"]}))
     assert made["spec"]["packageContext"]["removeKeys"] == ["x", "a"]
-    assert not [field for field, is_lost in said if is_lost]
+    assert not [field for field, is_lost in remarks if is_lost]
 
 
 def test_a_fault_behind_a_repeated_key_is_at_its_own_place():

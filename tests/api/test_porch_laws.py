@@ -26,8 +26,8 @@ ROWS = [
 def test_a_field_arrives_or_is_named(_, origin, row):
     """Not both, not neither; whether it may stay is asked of nobody here."""
     item = WHOLE[origin.kind]
-    found = list(find_fields(item, row.source))
-    assert found, "the test's own object has every field"
+    fields = list(find_fields(item, row.source))
+    assert fields, "the test's own object has every field"
     answer = import_porch_objects([item], lambda _: ())
     named = {remark.path for _, remark in answer.remarks}
     if not row.target:
@@ -35,12 +35,14 @@ def test_a_field_arrives_or_is_named(_, origin, row):
             "spec.type",
             "spec.content",
         )
-        assert silent != (found[0][0] in named)
+        assert silent != (fields[0][0] in named)
     elif row.source.startswith("spec.upstream.workspaceName"):
-        assert found[0][0] in named
+        assert fields[0][0] in named
     else:
-        there = len(list(find_fields(answer.objects[0], row.target)))
-        assert there == (1 if row.target.count("[*]") < row.source.count("[*]") else len(found))
+        target_fields = len(list(find_fields(answer.objects[0], row.target)))
+        assert target_fields == (
+            1 if row.target.count("[*]") < row.source.count("[*]") else len(fields)
+        )
 
 
 VALUES = st.sampled_from(

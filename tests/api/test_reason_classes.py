@@ -26,15 +26,17 @@ def test_a_reason_that_is_not_of_the_gates_keeps_a_variant_from_being_made():
 
 def test_every_class_is_used_and_described():
     assert set(CLASS_BY_REASON.values()) | {ReasonClass.ERROR} == set(ReasonClass)
-    assert all(found.meaning for found in ReasonClass)
+    assert all(reason_class.meaning for reason_class in ReasonClass)
 
 
 def test_the_page_lists_every_class():
     page = (ROOT / "docs/concepts/scenarios.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", page, flags=re.MULTILINE)
     assert {word: meaning for word, meaning, _ in rows if word in set(ReasonClass)} == {
-        found.value: found.meaning for found in ReasonClass
+        reason_class.value: reason_class.meaning for reason_class in ReasonClass
     }
     for word, _, reasons in rows:
-        said = set(re.findall(r"`(\w+)`", reasons))
-        assert said == {name for name, found in CLASS_BY_REASON.items() if found == word}, word
+        listed = set(re.findall(r"`(\w+)`", reasons))
+        assert listed == {
+            name for name, reason_class in CLASS_BY_REASON.items() if reason_class == word
+        }, word

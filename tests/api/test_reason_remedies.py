@@ -15,7 +15,7 @@ PAGES = Path(__file__).parents[2] / "docs" / "troubleshooting"
 SYMPTOMS = (PAGES / "README.md").read_text(encoding="utf-8")
 REMEDIES = yaml.safe_load((PAGES / "remedies.yaml").read_text(encoding="utf-8"))
 COMMAND = re.compile(r"`fanout ([^`]+)`")
-TEXTS = {reason: f"{found['cause']} {found['remedy']}" for reason, found in REMEDIES.items()}
+TEXTS = {reason: f"{entry['cause']} {entry['remedy']}" for reason, entry in REMEDIES.items()}
 COMMANDS = sorted({it for text in (*TEXTS.values(), SYMPTOMS) for it in COMMAND.findall(text)})
 
 

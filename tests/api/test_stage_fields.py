@@ -5,7 +5,7 @@ from operator import itemgetter
 
 import pytest
 import yaml
-from api.written import EXAMPLES, faults_of, made, told
+from api.written import EXAMPLES, faults_of, list_errors, made
 
 from fanout.api.stages import Rollout
 from fanout.api.validators.object_validation import validate_object
@@ -242,16 +242,16 @@ def test_a_stage_accepts_valid_fields(_, data):
 
 
 def test_zero_durations_are_as_if_absent():
-    found, _ = validate_object(rollout(minReady="0s", progressDeadline="0h"))
-    assert (found.spec.stages[1].rollout.min_ready, found.spec.stages[1].rollout.step) == (None, 1)
-    assert found.spec.stages[1].rollout.progress_deadline is None
+    model, _ = validate_object(rollout(minReady="0s", progressDeadline="0h"))
+    assert (model.spec.stages[1].rollout.min_ready, model.spec.stages[1].rollout.step) == (None, 1)
+    assert model.spec.stages[1].rollout.progress_deadline is None
 
 
 @pytest.mark.parametrize(("written", "exact"), [(1.1, Fraction(11, 10)), (3, 3), (1e5, 100_000)])
 def test_a_factor_is_what_is_written_and_no_approximation(written, exact):
-    found = Rollout.model_validate({"strategy": "Exponential", "factor": written})
-    assert found.factor == exact
-    assert found.model_dump(mode="json", by_alias=True)["factor"] == written
+    rollout_model = Rollout.model_validate({"strategy": "Exponential", "factor": written})
+    assert rollout_model.factor == exact
+    assert rollout_model.model_dump(mode="json", by_alias=True)["factor"] == written
 
 
 def test_numbers_that_mean_less_than_they_seem_to_are_doubtful():
@@ -259,8 +259,8 @@ def test_numbers_that_mean_less_than_they_seem_to_are_doubtful():
         {"name": "dev", "verification": CHECKED, "rollout": {"maxInFlight": "0%"}},
         {"name": "prod", "verification": CHECKED, "after": {"stages": ["dev"], "atLeast": 3}},
     ]
-    found = made("upstream-policy", stages=stages)
-    assert told(found, severity="warning") == [
+    policy = made("upstream-policy", stages=stages)
+    assert list_errors(policy, severity="warning") == [
         (
             "UpstreamPolicy/monitoring: spec.stages[0].rollout.maxInFlight: maxInFlight 0"
             " releases nothing in stage dev; raise it to release variants"
@@ -274,8 +274,8 @@ def test_numbers_that_mean_less_than_they_seem_to_are_doubtful():
 
 def test_a_stage_that_only_joins_is_not_told_to_verify_something():
     stages = [{"name": "dev", "verification": CHECKED}, JOIN]
-    found = made("upstream-policy", stages=stages)
-    assert told(found, severity="warning") == []
+    policy = made("upstream-policy", stages=stages)
+    assert list_errors(policy, severity="warning") == []
 
 
 # ---- ten thousand stages -------------------------------------------------------------------------

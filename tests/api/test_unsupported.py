@@ -55,12 +55,14 @@ def test_every_row_is_refused_by_its_name_and_never_unknown(row):
     for value in row.values or (VALUES[row.path.rpartition(".")[2]],):
         data = copy.deepcopy(EXAMPLES[row.kind])
         place(data, row.path, value)
-        found, faults = validate_object(data)
-        assert found is None
+        model, faults = validate_object(data)
+        assert model is None
         name = value if row.values else row.path.rpartition(".")[2]
-        told = [fault for fault in faults if fault.problem.startswith(f"{name} is not supported")]
-        assert told, faults
-        assert told[0].remedy == row.remedy
+        refusals = [
+            fault for fault in faults if fault.problem.startswith(f"{name} is not supported")
+        ]
+        assert refusals, faults
+        assert refusals[0].remedy == row.remedy
         assert not any("unknown field" in fault.problem for fault in faults)
 
 

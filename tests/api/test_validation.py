@@ -28,17 +28,17 @@ def example(kind, old="", new=""):
 
 
 def faults_of(data):
-    found, faults = validate_object(data)
-    assert (found is None) == bool(faults)
+    model, faults = validate_object(data)
+    assert (model is None) == bool(faults)
     return [f"{fault.field}: {fault.problem}; {fault.remedy}" for fault in faults]
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_the_example_of_every_kind_is_valid(kind):
-    found, faults = validate_object(example(kind))
+    model, faults = validate_object(example(kind))
     assert faults == ()
-    assert found is not None
-    assert found.kind == kind
+    assert model is not None
+    assert model.kind == kind
 
 
 def test_a_function_s_configuration_may_have_keys_that_no_configmap_may_have():
@@ -88,15 +88,15 @@ def test_no_stages_and_no_targets_are_refused():
 
 @pytest.mark.parametrize("data", ["text", [1], None, 3], ids=repr)
 def test_a_value_that_is_no_object_is_refused(data):
-    found, faults = validate_object(data)
-    assert found is None
+    model, faults = validate_object(data)
+    assert model is None
     assert faults[0].problem == "is not an object"
 
 
 def test_zero_is_as_if_absent():
-    found, _ = validate_object(example("UpstreamPolicy", "soak: 24h", "soak: 0s"))
-    assert isinstance(found, UpstreamPolicy)
-    assert found.spec.stages[3].after.soak is None
+    model, _ = validate_object(example("UpstreamPolicy", "soak: 24h", "soak: 0s"))
+    assert isinstance(model, UpstreamPolicy)
+    assert model.spec.stages[3].after.soak is None
 
 
 def test_metadata_and_status_from_the_api_server_are_accepted():
