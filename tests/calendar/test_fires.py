@@ -160,12 +160,12 @@ CHANGES = [  # a zone, and an instant near which its clocks jump
 @cache
 def numbers(field, low, high):
     """What a field of the subset generated below stands for."""
-    found = set()
+    values = set()
     for element in field.split(","):
         span, _, step = element.partition("/")
         first, _, last = (f"{low}-{high}" if span == "*" else span).partition("-")
-        found |= set(range(int(first), int(last or first) + 1, int(step or 1)))
-    return found
+        values |= set(range(int(first), int(last or first) + 1, int(step or 1)))
+    return values
 
 
 def fits(line, wall):
@@ -247,10 +247,10 @@ def test_agrees_with_looking_at_the_clock_every_minute(line, change, minutes, se
     end = start + timedelta(hours=50)
     stepped = list(step_through(line, zone, start + MINUTE, end))
     after = start + timedelta(seconds=seconds)
-    found = list_fires(schedule, zone, after, len(stepped) + 1)
-    assert found[:-1] == stepped
-    assert found[-1] >= end
-    assert all(early < late for early, late in pairwise(found))
+    fires = list_fires(schedule, zone, after, len(stepped) + 1)
+    assert fires[:-1] == stepped
+    assert fires[-1] >= end
+    assert all(early < late for early, late in pairwise(fires))
     if stepped:
         assert last_fire(schedule, zone, end - timedelta(seconds=1)) == stepped[-1]
-    assert next_fire(schedule, zone, after) == found[0]
+    assert next_fire(schedule, zone, after) == fires[0]

@@ -137,10 +137,10 @@ def test_a_window_inside_skipped_hours_does_not_open_that_day():
     skipped = window("15 2 * * * until 45 2 * * * Europe/Oslo")
     assert not skipped.covers(utc("2025-03-30T01:00"))
     assert not skipped.covers(utc("2025-03-30T12:00")), "nor does it wait for the end of tomorrow"
-    found = compute_window_state(
+    state = compute_window_state(
         [PublicationCalendar("p", deny=(skipped,))], utc("2025-03-29T01:45")
     )
-    assert (found.open, found.until) == (True, utc("2025-03-31T00:15"))
+    assert (state.open, state.until) == (True, utc("2025-03-31T00:15"))
 
 
 def test_a_window_that_begins_again_within_the_gap_lasts_to_the_next_end():

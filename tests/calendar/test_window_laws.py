@@ -70,11 +70,11 @@ def moments(draw):
 def test_looking_instants_up_is_searching_for_them(moment, line):
     (name, now), schedule = moment, parse_schedule(line)
     zone, at = ZoneInfo(name), int(now.timestamp())
-    found = FireTimes(schedule, zone)
-    assert found.next_after(at) == next_fire(schedule, zone, now).timestamp()
+    fire_times = FireTimes(schedule, zone)
+    assert fire_times.next_after(at) == next_fire(schedule, zone, now).timestamp()
     last = last_fire(schedule, zone, now)
     assert last is not None
-    assert found.last_before(at, at - 400 * 24 * 3600) == (
+    assert fire_times.last_before(at, at - 400 * 24 * 3600) == (
         last.timestamp() if now - last <= timedelta(days=400) else None
     )
 
@@ -92,7 +92,7 @@ def test_a_duration_is_elapsed_time_since_a_beginning(moment, line, duration):
 def test_until_is_the_next_end_after_a_beginning(moment, line, until):
     (name, now), zone = moment, ZoneInfo(moment[0])
     try:
-        found = build_window(line, name, until=until)
+        window = build_window(line, name, until=until)
     except InvalidInput:
         assume(False)
     last = last_fire(parse_schedule(line), zone, now)
@@ -100,7 +100,7 @@ def test_until_is_the_next_end_after_a_beginning(moment, line, until):
     assume(
         next_fire(parse_schedule(until), zone, last - SECOND) != last
     )  # rows above say what then
-    assert found.covers(now) == (now < next_fire(parse_schedule(until), zone, last))
+    assert window.covers(now) == (now < next_fire(parse_schedule(until), zone, last))
 
 
 @st.composite
@@ -126,9 +126,11 @@ def covered(windows, at):
 
 
 @given(worlds(), st.lists(st.integers(0, 999), max_size=8))
-def test_publication_is_open_as_the_windows_state_and_changes_first_at_until(world, parts):
-    calendars, now = world
-    found = compute_window_state(calendars, now)
+def test_publication_is_open_as_the_windows_state_and_changes_first_at_until(
+    calendars_and_now, parts
+):
+    calendars, now = calendars_and_now
+    state = compute_window_state(calendars, now)
 
     def stated(at):
         return all(
@@ -136,15 +138,15 @@ def test_publication_is_open_as_the_windows_state_and_changes_first_at_until(wor
             for one in calendars
         )
 
-    assert found.open == stated(now) == is_open(calendars, now)
-    stop = found.until or now + WEEK
+    assert state.open == stated(now) == is_open(calendars, now)
+    stop = state.until or now + WEEK
     for part in parts:
-        assert stated(now + (stop - now) * part / 1000) == found.open
-    if found.until is not None:
-        assert now < found.until
-        assert stated(found.until - SECOND) == found.open
-        assert stated(found.until) != found.open
-        assert compute_window_state(calendars, found.until).open != found.open
+        assert stated(now + (stop - now) * part / 1000) == state.open
+    if state.until is not None:
+        assert now < state.until
+        assert stated(state.until - SECOND) == state.open
+        assert stated(state.until) != state.open
+        assert compute_window_state(calendars, state.until).open != state.open
 
 
 @st.composite
@@ -167,7 +169,7 @@ def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(eve
     """By the wall clock a window is as if clocks never changed; then each edge is an instant."""
     name, near, line, until = evening
     assume(line != until)
-    zone, found = ZoneInfo(name), build_window(line, name, until=until)
+    zone, window = ZoneInfo(name), build_window(line, name, until=until)
     first = wall_time(zone, near) - timedelta(days=9)
     spans = []
     for wall in CronSim(line, first):
@@ -176,7 +178,7 @@ def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(eve
         spans.append((instant_of(zone, wall), instant_of(zone, next(CronSim(until, wall)))))
     for off in offs:
         at = near + off * SECOND
-        assert found.covers(at) == any(start <= at < end for start, end in spans)
+        assert window.covers(at) == any(start <= at < end for start, end in spans)
 
 
 @given(moments(), st.data())
@@ -209,8 +211,8 @@ def parts(state: WindowState) -> tuple[object, ...]:
 
 
 @given(worlds(), st.lists(st.integers(-7200, 7200), max_size=5))
-def test_earlier_queries_change_no_window_state(world, offs):
-    calendars, now = world
+def test_earlier_queries_change_no_window_state(calendars_and_now, offs):
+    calendars, now = calendars_and_now
     answers = [parts(compute_window_state(calendars, now + off * SECOND)) for off in offs]
     fresh = [
         PublicationCalendar(one.name, tuple(map(again, one.allow)), tuple(map(again, one.deny)))

@@ -145,8 +145,8 @@ OPENINGS = [
     ("_", "windows", "now", "is_it", "until"), OPENINGS, ids=[row[0] for row in OPENINGS]
 )
 def test_opening(_, windows, now, is_it, until):
-    found = compute_window_state([calendar(*windows)], utc(now))
-    assert (found.open, found.until) == (is_it, until and utc(until))
+    state = compute_window_state([calendar(*windows)], utc(now))
+    assert (state.open, state.until) == (is_it, until and utc(until))
     assert is_open([calendar(*windows)], utc(now)) is is_it
 
 
@@ -158,9 +158,9 @@ def test_several_calendars_are_open_when_each_of_them_is():
     late = calendar("allow 0 10 * * * for 4h UTC", name="late")
     always = calendar(name="always")
     answers = [
-        (found.open, found.until and found.until.hour, found.cause and found.cause.calendar)
+        (state.open, state.until and state.until.hour, state.cause and state.cause.calendar)
         for hour in (7, 9, 10, 12, 14)
-        for found in [
+        for state in [
             compute_window_state([morning, late, always], utc(f"2026-11-21T{hour:02}:30"))
         ]
     ]
