@@ -91,8 +91,8 @@ def test_each_kind_that_is_listed_has_its_names_of_a_cluster(kind: type[KRMObjec
 
 def test_a_folder_without_declarations_completes_no_name(tmp_path: Path):
     shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
-    found = shell.get_completions(["plan", "-f", str(tmp_path / "nowhere")], "")
-    assert [it.value for it in found] == []
+    completions = shell.get_completions(["plan", "-f", str(tmp_path / "nowhere")], "")
+    assert [it.value for it in completions] == []
 
 
 @pytest.fixture(scope="module")
@@ -131,8 +131,8 @@ def test_names_that_a_pass_observed_are_completed(
     *args, incomplete = words
     options = ["-f", str(observed.root / "policies"), "--state-dir", str(observed.root / "state")]
     shell = ShellComplete(cli, {}, "fanout", "_FANOUT_COMPLETE")
-    found = [it.value for it in shell.get_completions([*options, *args], incomplete)]
-    assert found == offered.split()
+    words_offered = [it.value for it in shell.get_completions([*options, *args], incomplete)]
+    assert words_offered == offered.split()
 
 
 def test_a_damaged_index_offers_nothing(observed: Fleet, tmp_path: Path):

@@ -20,7 +20,7 @@ def list_local(root: Path, text: str, **settings: object) -> object:
     configuration, remote = root / "fanout.yaml", root / "remote.git"
     configuration.write_text(CONFIGURATION + text)
     create_bare(remote)
-    found = Settings(
+    resolved = Settings(
         config=configuration,
         state_dir=root / "state",
         records="https://git.example.com/records.git",
@@ -28,7 +28,7 @@ def list_local(root: Path, text: str, **settings: object) -> object:
         **settings,
     )
     cluster = OpenCluster(FileCluster([root / "objects"]), lambda secrets, _: secrets)
-    with open_program(found, check=False, long_running=True, cluster=cluster) as program:
+    with open_program(resolved, check=False, long_running=True, cluster=cluster) as program:
         request = RefListingRequest(Remote(str(remote)), ())
         return program.world.git.list_refs([request])[request.remote.key]
 

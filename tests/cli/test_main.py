@@ -178,8 +178,8 @@ def test_the_reasons_of_the_table_are_reasons():
 
 def test_the_help_has_every_status(capsys):
     run_arguments(["--help"])
-    told = capsys.readouterr().out
-    assert all(f"\n  {code} " in told for code in EXIT_CODE_HELP)
+    output = capsys.readouterr().out
+    assert all(f"\n  {code} " in output for code in EXIT_CODE_HELP)
 
 
 def test_an_error_is_its_own_sentence(verb, capsys):

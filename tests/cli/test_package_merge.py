@@ -276,9 +276,9 @@ def test_a_fault_is_named_with_the_side_that_has_it(tmp_path, monkeypatch, capsy
 
 
 def test_a_directory_that_is_not_there_is_usage(capsys, tmp_path):
-    there = str(tmp_path)
-    sides = ["--origin", there, "--upstream", there, "--local", f"{there}/none"]
-    assert run_arguments(["package", "merge", *sides, "--to", f"{there}/to"]) == 1
+    existing = str(tmp_path)
+    sides = ["--origin", existing, "--upstream", existing, "--local", f"{existing}/none"]
+    assert run_arguments(["package", "merge", *sides, "--to", f"{existing}/to"]) == 1
     assert "does not exist" in capsys.readouterr().err
 
 

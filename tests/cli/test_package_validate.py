@@ -175,10 +175,10 @@ FAULTS = [
 
 @pytest.mark.parametrize(("files", "lines"), [r[1:] for r in FAULTS], ids=[r[0] for r in FAULTS])
 def test_every_fault_is_told_with_its_place(validate, files, lines):
-    status, found = validate(files)
+    status, problems = validate(files)
     assert status == 2
-    assert len(found) == len(lines), found
-    assert [f for f, line in zip(found, lines, strict=True) if not f.startswith(line)] == []
+    assert len(problems) == len(lines), problems
+    assert [f for f, line in zip(problems, lines, strict=True) if not f.startswith(line)] == []
 
 
 TOOLS = '  annotations: {config.kubernetes.io/local-config: "true"}\n'
@@ -229,10 +229,10 @@ SPOILED = [
 
 @pytest.mark.parametrize(("spoil", "lines"), [r[1:] for r in SPOILED], ids=[r[0] for r in SPOILED])
 def test_forbidden_content_of_a_package_is_reported(validate, spoil, lines):
-    status, found = validate({**GOOD, "x.yaml": "a: 1\na: 2\n"}, spoil)
+    status, problems = validate({**GOOD, "x.yaml": "a: 1\na: 2\n"}, spoil)
     assert status == 2
-    assert len(found) == len(lines), found
-    assert [f for f, line in zip(found, lines, strict=True) if not f.startswith(line)] == []
+    assert len(problems) == len(lines), problems
+    assert [f for f, line in zip(problems, lines, strict=True) if not f.startswith(line)] == []
 
 
 def test_faults_are_data_too(tmp_path, capsys):

@@ -224,9 +224,9 @@ UNPLAYABLE = [
 
 
 @pytest.mark.parametrize(
-    ("_", "scenario", "policy", "told"), UNPLAYABLE, ids=[row[0] for row in UNPLAYABLE]
+    ("_", "scenario", "policy", "problem"), UNPLAYABLE, ids=[row[0] for row in UNPLAYABLE]
 )
-def test_a_scenario_that_cannot_be_played_fails(fanout, beside, _, scenario, policy, told):
+def test_a_scenario_that_cannot_be_played_fails(fanout, beside, _, scenario, policy, problem):
     changed = [
         text.replace(*edit) if edit else text
         for text, edit in ((SCENARIO, scenario), (POLICY, policy))
@@ -234,7 +234,7 @@ def test_a_scenario_that_cannot_be_played_fails(fanout, beside, _, scenario, pol
     assert changed != [SCENARIO, POLICY]
     status, _, err = fanout("test", beside(*changed))
     assert status in (1, 2)
-    assert told in err
+    assert problem in err
 
 
 def test_a_simulation_for_people(fanout, beside):
@@ -374,12 +374,12 @@ def test_a_scenario_with_an_error_does_not_keep_the_others_from_being_played(fan
     status, out, err = fanout("test", "--show", "-f", folder, folder)
     assert status == 2
     assert "prod-waits-for-a-person (policy monitoring)" in out
-    for told in (
+    for place in (
         "no-yaml.yaml:2: ",
         "Scenario/broken-for-a-person: ",
         "Scenario/lost-for-a-person",
     ):
-        assert told in err
+        assert place in err
     status, out, _ = fanout("test", folder)
     assert status == 2
     assert "story.yaml:" in out

@@ -148,8 +148,8 @@ REFUSED = [
     ("_", "arguments", "message"), REFUSED, ids=[f"{row[0]} is refused" for row in REFUSED]
 )
 def test_unusable_arguments_of_windows_are_refused(_, arguments, message, policies, capsys):
-    found = [str(policies) if word == "DIR" else word for word in arguments]
-    assert run_arguments(["schedule", "windows", *found]) in (1, 2)
+    words = [str(policies) if word == "DIR" else word for word in arguments]
+    assert run_arguments(["schedule", "windows", *words]) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err

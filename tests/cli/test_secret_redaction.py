@@ -56,9 +56,9 @@ HIDDEN = [
 )
 def test_no_value_is_shown(path, text):
     for sides in ((text, "{}\n"), ("{}\n", text), (text, text.replace("hidden", "hidden2"))):
-        told = patch(*sides, path=path)
-        assert "hidden" not in told
-        assert "***" in told
+        diff = patch(*sides, path=path)
+        assert "hidden" not in diff
+        assert "***" in diff
 
 
 def test_other_kinds_are_shown():

@@ -98,14 +98,14 @@ def test_completion_knows_the_verbs(capsys, monkeypatch):
     monkeypatch.setenv("COMP_CWORD", "1")
     with pytest.raises(SystemExit):
         run_arguments([])
-    found = [line.split(",")[1] for line in capsys.readouterr().out.splitlines()]
-    assert found == [name for name in VERBS if name.startswith("s")]
+    verbs = [line.split(",")[1] for line in capsys.readouterr().out.splitlines()]
+    assert verbs == [name for name in VERBS if name.startswith("s")]
 
 
 def test_version_names_what_a_bug_report_needs(capsys):
-    found = json.loads(out_of(capsys, "version", "-o", "json"))
-    assert set(found) == {"fanout", "commit", "python", "git", "libraries"}
-    assert {"click", "pygit2", "cel-python"} <= set(found["libraries"])
-    assert "psutil" not in found["libraries"]
+    version = json.loads(out_of(capsys, "version", "-o", "json"))
+    assert set(version) == {"fanout", "commit", "python", "git", "libraries"}
+    assert {"click", "pygit2", "cel-python"} <= set(version["libraries"])
+    assert "psutil" not in version["libraries"]
     table = out_of(capsys, "version")
-    assert f"fanout {found['fanout']}".split() in [line.split() for line in table.splitlines()]
+    assert f"fanout {version['fanout']}".split() in [line.split() for line in table.splitlines()]
