@@ -118,9 +118,9 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("sentence", "data", "said"), BROKEN, ids=map(itemgetter(0), BROKEN))
-def test_a_broken_record_is_told(sentence, data, said):
-    with pytest.raises(UnreadableStateError, match=said):
+@pytest.mark.parametrize(("sentence", "data", "problem"), BROKEN, ids=map(itemgetter(0), BROKEN))
+def test_a_broken_record_is_told(sentence, data, problem):
+    with pytest.raises(UnreadableStateError, match=problem):
         parse_record(data, KEY)
 
 
@@ -146,10 +146,10 @@ BROKEN_LINES = [
 
 
 @pytest.mark.parametrize(
-    ("sentence", "data", "said"), BROKEN_LINES, ids=map(itemgetter(0), BROKEN_LINES)
+    ("sentence", "data", "problem"), BROKEN_LINES, ids=map(itemgetter(0), BROKEN_LINES)
 )
-def test_a_broken_status_file_is_told(sentence, data, said):
-    with pytest.raises(UnreadableStateError, match=said):
+def test_a_broken_status_file_is_told(sentence, data, problem):
+    with pytest.raises(UnreadableStateError, match=problem):
         parse_shard(data, shard_path("a"))
 
 

@@ -13,15 +13,15 @@ def tree(root, *paths):
     return root
 
 
-def names(found, root):
-    return [str(path.relative_to(root)) for path in found.files]
+def names(discovered, root):
+    return [str(path.relative_to(root)) for path in discovered.files]
 
 
 def test_manifests_at_any_depth_in_sorted_order(tmp_path):
     tree(tmp_path, "b.yaml", "a/z.yml", "a/b/c.json", "a.yaml", "README.md", "a/kustomization.yaml")
-    found = discover_manifests([tmp_path])
-    assert names(found, tmp_path) == ["a/b/c.json", "a/z.yml", "a.yaml", "b.yaml"]
-    assert found.findings == []
+    manifests = discover_manifests([tmp_path])
+    assert names(manifests, tmp_path) == ["a/b/c.json", "a/z.yml", "a.yaml", "b.yaml"]
+    assert manifests.findings == []
 
 
 def test_hidden_files_and_directories_are_skipped(tmp_path):
@@ -38,18 +38,18 @@ def test_a_file_reached_twice_is_read_once(tmp_path):
     tree(tmp_path, "a/x.yaml", "b.yaml")
     (tmp_path / "c.yaml").symlink_to("b.yaml")
     (tmp_path / "d").symlink_to("a")
-    found = discover_manifests([tmp_path, tmp_path / "a", tmp_path / "b.yaml"])
-    assert names(found, tmp_path) == ["a/x.yaml", "b.yaml"]
-    assert found.findings == []
+    manifests = discover_manifests([tmp_path, tmp_path / "a", tmp_path / "b.yaml"])
+    assert names(manifests, tmp_path) == ["a/x.yaml", "b.yaml"]
+    assert manifests.findings == []
 
 
 def test_files_of_a_mounted_config_map_are_read(tmp_path):
     tree(tmp_path, "..2024_01/policy.yaml")
     (tmp_path / "..data").symlink_to("..2024_01")
     (tmp_path / "policy.yaml").symlink_to("..data/policy.yaml")
-    found = discover_manifests([tmp_path])
-    assert names(found, tmp_path) == ["policy.yaml"]
-    assert found.findings == []
+    manifests = discover_manifests([tmp_path])
+    assert names(manifests, tmp_path) == ["policy.yaml"]
+    assert manifests.findings == []
 
 
 def test_a_directory_that_is_a_link_itself_may_be_named(tmp_path):
@@ -63,9 +63,9 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path):
     (tmp_path / "in/file.yaml").symlink_to("../outside/secret.yaml")
     (tmp_path / "in/more").symlink_to("../outside")
     (tmp_path / "in/notes").symlink_to("../outside/secret.yaml")  # nobody would read it
-    found = discover_manifests([tmp_path / "in"])
-    assert names(found, tmp_path) == ["in/a.yaml"]
-    assert [(finding.where.file, finding.problem) for finding in found.findings] == [
+    manifests = discover_manifests([tmp_path / "in"])
+    assert names(manifests, tmp_path) == ["in/a.yaml"]
+    assert [(finding.where.file, finding.problem) for finding in manifests.findings] == [
         (str(tmp_path / "in/file.yaml"), "is a symlink to a path outside the directory"),
         (str(tmp_path / "in/more"), "is a symlink to a path outside the directory"),
     ]
@@ -74,9 +74,9 @@ def test_a_link_out_of_the_directory_is_refused(tmp_path):
 def test_a_neighbour_whose_name_begins_alike_is_outside(tmp_path):
     tree(tmp_path, "in-side/secret.yaml", "in/a.yaml")
     (tmp_path / "in/b.yaml").symlink_to("../in-side/secret.yaml")
-    found = discover_manifests([tmp_path / "in"])
-    assert names(found, tmp_path) == ["in/a.yaml"]
-    assert len(found.findings) == 1
+    manifests = discover_manifests([tmp_path / "in"])
+    assert names(manifests, tmp_path) == ["in/a.yaml"]
+    assert len(manifests.findings) == 1
 
 
 def test_a_circle_of_links_ends(tmp_path):
@@ -88,10 +88,10 @@ def test_a_circle_of_links_ends(tmp_path):
 def test_a_link_to_nothing_a_pipe_and_a_missing_root_are_told(tmp_path):
     (tmp_path / "gone.yaml").symlink_to("nowhere.yaml")
     os.mkfifo(tmp_path / "pipe.yaml")
-    found = discover_manifests([tmp_path, tmp_path / "missing"])
-    assert not found.files
+    manifests = discover_manifests([tmp_path, tmp_path / "missing"])
+    assert not manifests.files
     missing = "cannot be read: No such file or directory"
-    assert [(Path(it.where.file).name, it.problem) for it in found.findings] == [
+    assert [(Path(it.where.file).name, it.problem) for it in manifests.findings] == [
         ("gone.yaml", missing),
         ("pipe.yaml", "is not a regular file"),
         ("missing", "does not exist"),

@@ -203,13 +203,13 @@ def test_every_fault_of_every_document_in_one_run(tmp_path):
         },
     )
     declared = FileCluster([tmp_path]).read()
-    found = lines(declared, tmp_path)
-    places = [line.split(": ")[:3] for line in found]
+    problems = lines(declared, tmp_path)
+    places = [line.split(": ")[:3] for line in problems]
     assert ["a.yaml:6", "UpstreamPolicy/one", "spec.upstream.revision.latest"] in places
     assert ["a.yaml:7", "UpstreamPolicy/one", "spec.target"] in places
     assert ["b.yaml:4", "Repository/other", "spec.uri"] in places
     assert ["c.yaml:1", "ConfigMap", "metadata"] in places
-    assert all("; " in line for line in found)
+    assert all("; " in line for line in problems)
 
 
 def test_the_faults_of_one_object_do_not_stop_the_others(tmp_path):
@@ -311,14 +311,14 @@ UNREAD = [
 
 
 @pytest.mark.parametrize("ours", [False, True], ids=["cluster objects", "declared objects"])
-@pytest.mark.parametrize(("sentence", "data", "said"), UNREAD, ids=map(itemgetter(0), UNREAD))
+@pytest.mark.parametrize(("sentence", "data", "problem"), UNREAD, ids=map(itemgetter(0), UNREAD))
 def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(
-    sentence, data, said, ours, tmp_path
+    sentence, data, problem, ours, tmp_path
 ):
     begin = b"# fanout.dev/\n" if ours else b""
     write(tmp_path, {"a.yaml": data + begin, "b.yaml": repository("edge")})
     declared = FileCluster([tmp_path]).read()
-    assert said in "\n".join(lines(declared, tmp_path))
+    assert problem in "\n".join(lines(declared, tmp_path))
     assert [it.source for it in declared.unread] == [str(tmp_path / "a.yaml")]
     assert names(declared.repositories) == ["edge"]
 
@@ -364,17 +364,17 @@ def test_two_objects_of_one_name_are_told_with_both_places(tmp_path):
         },
     )
     declared = FileCluster([tmp_path]).read()
-    said = (
+    sentence = (
         "is already declared in namespace {} at {}/{}; none of them is used; rename or remove one"
         " of them"
     )
     assert [str(fault) for fault in declared.faults] == [
         f"{tmp_path}/b.yaml:4: ConfigMap/one: metadata.name: "
-        + said.format("platform", tmp_path, "a.yaml:3"),
+        + sentence.format("platform", tmp_path, "a.yaml:3"),
         f"{tmp_path}/b.yaml:9: ConfigMap/one: metadata.name: "
-        + said.format("platform", tmp_path, "a.yaml:3"),
+        + sentence.format("platform", tmp_path, "a.yaml:3"),
         f"{tmp_path}/c.yaml:8: Repository/edge: metadata.name: "
-        + said.format("default", tmp_path, "c.yaml:3"),
+        + sentence.format("default", tmp_path, "c.yaml:3"),
     ]
     assert list(declared.objects.of_kind("", "ConfigMap")) == [("platform", "two")]
 

@@ -32,8 +32,8 @@ def test_names_and_places_in_a_sentence_make_no_other_error():
 
 
 def test_different_errors_stay_separate_groups():
-    found = [*map(finding, range(99)), *(finding(n, "is no text") for n in range(99))]
-    assert len([*group_findings(found)]) == 2
+    findings = [*map(finding, range(99)), *(finding(n, "is no text") for n in range(99))]
+    assert len([*group_findings(findings)]) == 2
 
 
 def test_an_object_twice_at_lines_that_nobody_can_name(tmp_path, monkeypatch):

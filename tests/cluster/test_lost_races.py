@@ -21,17 +21,17 @@ def evidence(check="e2e"):
     }
 
 
-def test_a_record_goes_through_though_others_win_many_races(world, monkeypatch):
-    records = world.process()
+def test_a_record_goes_through_though_others_win_many_races(remote, monkeypatch):
+    records = remote.process()
     lost: list[object] = []
     change = records._push_commits
 
     def late(commits, by):
         if len(lost) < 12:
-            lost.append(world.process().append(KEY, [evidence(f"check-{len(lost)}")], KIM, AT))
+            lost.append(remote.process().append(KEY, [evidence(f"check-{len(lost)}")], KIM, AT))
         return change(commits, by)
 
     monkeypatch.setattr("fanout.retries._MAX_PAUSE", 0.1)
     monkeypatch.setattr(records, "_push_commits", late)
     records.append(KEY, [evidence()], JO, AT)
-    assert len(world.process().read([KEY])[KEY].records) == 13
+    assert len(remote.process().read([KEY])[KEY].records) == 13

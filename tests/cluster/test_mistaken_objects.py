@@ -21,8 +21,8 @@ def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path: Path
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n  labels:\n    tier: 1\n"
         "    on: 'yes'\n    \"false\": x\n    ready: true\n    none:\n  annotations: [a]\n"
     )
-    declared, told = read(tmp_path, text)
-    assert [line.replace("ConfigMap/one: metadata.", "") for line in told] == [
+    declared, problems = read(tmp_path, text)
+    assert [line.replace("ConfigMap/one: metadata.", "") for line in problems] == [
         "6: labels.tier: expected a string, got number `1`; quote it",
         "7: labels.on: expected a string as key, got boolean `on`; quote it",
         "9: labels.ready: expected a string, got boolean `true`; quote it",
@@ -38,9 +38,9 @@ def test_a_key_of_an_object_of_ours_that_yaml_takes_for_another_is_told(tmp_path
         "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
         "metadata: {name: edge, labels: {on: x, 'true-ish': z}}\nspec: {url: /x}\n"
     )
-    declared, told = read(tmp_path, text)
+    declared, problems = read(tmp_path, text)
     at = "3: Repository/edge: metadata.labels.on: "
-    assert told == [f"{at}expected a string as key, got boolean `on`; quote it"]
+    assert problems == [f"{at}expected a string as key, got boolean `on`; quote it"]
     assert [key.name for key in declared.left_out] == ["edge"]
 
 
@@ -59,14 +59,14 @@ def test_an_object_of_ours_under_another_version_is_not_taken_for_a_cluster_s(
 ):
     """A PromotionPolicy that nobody reads would have restricted somebody."""
     text = f"apiVersion: {version}\nkind: PromotionPolicy\nmetadata: {{name: p}}\nspec: {{}}\n"
-    declared, told = read(tmp_path, text)
+    declared, problems = read(tmp_path, text)
     fault = f"1: PromotionPolicy/p: apiVersion: unsupported apiVersion {version}; write fanout.dev/"
-    assert [line.startswith(fault) for line in told] == [True] * ours
+    assert [line.startswith(fault) for line in problems] == [True] * ours
     assert [key.kind for key in declared.left_out] == ["PromotionPolicy"] * ours
     assert len(declared.objects) == (not ours)
 
 
 def test_a_missing_version_is_told_with_ours_where_the_kind_is_ours(tmp_path: Path):
-    _, told = read(tmp_path, "kind: Repository\nmetadata: {name: edge}\nspec: {url: /x}\n")
+    _, problems = read(tmp_path, "kind: Repository\nmetadata: {name: edge}\nspec: {url: /x}\n")
     version = "apiVersion: is missing or not a string; write fanout.dev/v1alpha1"
-    assert told == [f"1: Repository/edge: {version}"]
+    assert problems == [f"1: Repository/edge: {version}"]

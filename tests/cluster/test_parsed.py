@@ -62,18 +62,18 @@ class Fleet:
         return FileCluster([self.files], cache=ManifestCache(self.state, **options))
 
     def read(self, **options):
-        return told(self.command(**options).read())
+        return summarize(self.command(**options).read())
 
     def alone(self):
         """What is read without any cache."""
-        return told(FileCluster([self.files]).read())
+        return summarize(FileCluster([self.files]).read())
 
     @property
     def entries(self):
         return sorted(path for path in self.state.iterdir()) if self.state.exists() else []
 
 
-def told(declared):
+def summarize(declared):
     return dict(declared.objects.of_kind("example.com", "Settings")), [
         str(one) for one in declared.faults
     ]
@@ -237,7 +237,7 @@ def test_a_directory_that_vanishes_between_two_passes_is_made_again(fleet):
         entry.unlink()
     fleet.state.rmdir()
     fleet.write(a=many("y"))
-    assert told(cluster.read()) == fleet.alone()
+    assert summarize(cluster.read()) == fleet.alone()
     assert len(fleet.entries) == 1
 
 
@@ -246,9 +246,9 @@ def test_a_file_that_changes_while_a_process_stays_is_read_anew(fleet):
     cluster = fleet.command()
     cluster.read()
     fleet.write(a=many("z"))
-    assert told(cluster.read()) == fleet.alone()
+    assert summarize(cluster.read()) == fleet.alone()
     fleet.write(a=many("x"))  # as it was: the entry is still there
-    assert told(cluster.read()) == fleet.alone()
+    assert summarize(cluster.read()) == fleet.alone()
 
 
 def test_reading_works_without_a_writable_cache(fleet):
@@ -345,5 +345,5 @@ def test_a_file_that_is_written_while_it_is_read_leaves_nothing_wrong(fleet):
         cluster.read()
     stop.set()
     writer.join()
-    assert told(cluster.read()) == fleet.alone()
+    assert summarize(cluster.read()) == fleet.alone()
     assert fleet.read() == fleet.alone()

@@ -55,55 +55,55 @@ def revisions(**commits):
     }
 
 
-def test_records_of_a_missing_repository_are_empty_and_reading_creates_no_repository(world):
-    world.remove()
-    assert world.process().read([KEY, OTHER]) == {KEY: PolicyRecords(), OTHER: PolicyRecords()}
-    assert not world.path.exists()
+def test_records_of_a_missing_repository_are_empty_and_reading_creates_no_repository(remote):
+    remote.remove()
+    assert remote.process().read([KEY, OTHER]) == {KEY: PolicyRecords(), OTHER: PolicyRecords()}
+    assert not remote.path.exists()
 
 
-def test_the_first_write_makes_the_repository(world):
-    world.remove()
-    records = world.process()
+def test_the_first_write_makes_the_repository(remote):
+    remote.remove()
+    records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     assert len(records.read([KEY])[KEY].records) == 1
 
 
-def test_a_record_says_when_and_by_whom_it_was_recorded(world):
-    (name,) = world.process().append(KEY, [evidence()], JO, AT)
-    (record,) = world.process().read([KEY])[KEY].records
+def test_a_record_says_when_and_by_whom_it_was_recorded(remote):
+    (name,) = remote.process().append(KEY, [evidence()], JO, AT)
+    (record,) = remote.process().read([KEY])[KEY].records
     assert record.name == name
     assert (record.at, record.by) == (AT, "Jo <jo@example.com>")
     assert (record.kind, record.fields) == ("Evidence", evidence()["spec"])
 
 
-def test_a_record_is_one_readable_file_in_git(world):
-    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+def test_a_record_is_one_readable_file_in_git(remote):
+    (name,) = remote.process().append(KEY, [evidence()], JO, AT)
     assert name.startswith("20260301t120000z-")
-    path = world.git("ls-tree", "-r", "--name-only", REF)
+    path = remote.git("ls-tree", "-r", "--name-only", REF)
     assert path == record_path(name)
     assert path.endswith(f"/{name}.json")
-    assert world.git("show", f"{REF}:{path}") == encode_canonical(evidence()).decode().strip()
-    assert world.git("log", "-1", "--format=%s%n%cn <%ce>%n%ct", REF).split("\n") == [
+    assert remote.git("show", f"{REF}:{path}") == encode_canonical(evidence()).decode().strip()
+    assert remote.git("log", "-1", "--format=%s%n%cn <%ce>%n%ct", REF).split("\n") == [
         "Record Evidence",
         "Jo <jo@example.com>",
         str(int(AT.timestamp())),
     ]
 
 
-def test_records_stand_in_the_order_in_which_they_were_recorded(world):
-    records = world.process()
+def test_records_stand_in_the_order_in_which_they_were_recorded(remote):
+    records = remote.process()
     later = AT + timedelta(hours=1)
     for check, at in (("second", later), ("first", AT), ("third", later)):
         records.append(KEY, [evidence(check)], JO, at)
-    seen = world.process().read([KEY])[KEY].records
+    seen = remote.process().read([KEY])[KEY].records
     assert [record.fields["check"] for record in seen] == ["second", "first", "third"]
 
 
-def test_an_instant_is_never_before_the_one_before_it(world):
-    records = world.process()
+def test_an_instant_is_never_before_the_one_before_it(remote):
+    records = remote.process()
     for at in (AT, AT - timedelta(days=2), AT + timedelta(minutes=1)):
         records.append(KEY, [evidence()], JO, at)
-    seen = world.process().read([KEY])[KEY].records
+    seen = remote.process().read([KEY])[KEY].records
     dates = [AT, AT - timedelta(days=2), AT + timedelta(minutes=1)]
     assert [record.at for record in seen] == dates
     assert [record.at for record in effective_records(seen, AT)] == [
@@ -113,30 +113,30 @@ def test_an_instant_is_never_before_the_one_before_it(world):
     ]
 
 
-def test_author_and_time_of_a_record_come_from_its_commit(world):
-    world.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(evidence())}, KIM, AT)
-    (record,) = world.process().read([KEY])[KEY].records
+def test_author_and_time_of_a_record_come_from_its_commit(remote):
+    remote.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(evidence())}, KIM, AT)
+    (record,) = remote.process().read([KEY])[KEY].records
     assert (record.at, record.by) == (AT, "Kim <kim@example.com>")
 
 
-def test_two_people_who_say_the_same_in_one_second_are_two_records(world):
-    records = world.process()
+def test_two_people_who_say_the_same_in_one_second_are_two_records(remote):
+    records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     records.append(KEY, [evidence()], KIM, AT)
     seen = records.read([KEY])[KEY].records
     assert [record.by for record in seen] == ["Jo <jo@example.com>", "Kim <kim@example.com>"]
 
 
-def test_an_equal_record_within_a_second_is_another_record(world):
-    names = [world.process().append(KEY, [evidence()], JO, AT)[0] for _ in range(3)]
+def test_an_equal_record_within_a_second_is_another_record(remote):
+    names = [remote.process().append(KEY, [evidence()], JO, AT)[0] for _ in range(3)]
     assert names[1:] == [f"{names[0]}-2", f"{names[0]}-3"]
-    seen = world.process().read([KEY])[KEY]
+    seen = remote.process().read([KEY])[KEY]
     assert ([record.name for record in seen.records], seen.unreadable) == (names, ())
 
 
-def test_a_race_that_is_run_again_writes_nothing_twice(world, monkeypatch):
+def test_a_race_that_is_run_again_writes_nothing_twice(remote, monkeypatch):
     """The push arrives and its answer does not: the second attempt finds the record there."""
-    records = world.process()
+    records = remote.process()
     change, answers = RecordsRepository.change, [Conflict("the answer was lost")]
 
     def deaf(self, *args):
@@ -148,14 +148,14 @@ def test_a_race_that_is_run_again_writes_nothing_twice(world, monkeypatch):
     monkeypatch.setattr(RecordsRepository, "change", deaf)
     names = records.append(KEY, [evidence()], JO, AT)
     assert tuple(record.name for record in records.read([KEY])[KEY].records) == names
-    assert world.counters.read()["record_writes"] == 1
+    assert remote.counters.read()["record_writes"] == 1
 
 
-def test_several_records_are_one_commit(world):
-    names = world.process().append(KEY, [evidence("a"), evidence("b"), evidence("a")], JO, AT)
+def test_several_records_are_one_commit(remote):
+    names = remote.process().append(KEY, [evidence("a"), evidence("b"), evidence("a")], JO, AT)
     assert len(names) == 3
     assert len(set(names)) == 2
-    assert world.git("rev-list", "--count", REF) == "1"
+    assert remote.git("rev-list", "--count", REF) == "1"
 
 
 @pytest.mark.parametrize(
@@ -167,15 +167,15 @@ def test_several_records_are_one_commit(world):
     ],
     ids=["one that is not complete", "an object that is no record", "one of another policy"],
 )
-def test_a_record_that_could_not_be_read_back_is_refused(world, record):
+def test_a_record_that_could_not_be_read_back_is_refused(remote, record):
     with pytest.raises(InvalidInput):
-        world.process().append(KEY, [evidence(), record], JO, AT)
-    assert world.head(REF) == ""
+        remote.process().append(KEY, [evidence(), record], JO, AT)
+    assert remote.head(REF) == ""
 
 
-def test_two_who_append_at_once_both_get_through(world):
+def test_two_who_append_at_once_both_get_through(remote):
     def work(by):
-        records = world.process()
+        records = remote.process()
         for number in range(4):
             records.append(KEY, [evidence(f"check-{number}")], by, AT)
 
@@ -184,23 +184,23 @@ def test_two_who_append_at_once_both_get_through(world):
         thread.start()
     for thread in threads:
         thread.join()
-    seen = world.process().read([KEY])[KEY].records
+    seen = remote.process().read([KEY])[KEY].records
     assert sorted((record.by[:3], record.fields["check"]) for record in seen) == [
         (who, f"check-{number}") for who in ("Jo ", "Kim") for number in range(4)
     ]
 
 
-def test_status_is_read_back_by_a_fresh_process(world):
+def test_status_is_read_back_by_a_fresh_process(remote):
     commits = {f"v{number}": f"{number:x}" for number in range(600)}
-    world.process().put_status(status("", **commits), AT)
-    book = world.process().read([KEY])[KEY]
+    remote.process().put_status(status("", **commits), AT)
+    book = remote.process().read([KEY])[KEY]
     assert book.status == RecordedStatus(revisions=commits)
     assert list(book.status.revisions) == sorted(commits)
-    assert book.head == world.head(REF)
+    assert book.head == remote.head(REF)
 
 
-def test_status_and_records_do_not_touch_each_other(world):
-    records = world.process()
+def test_status_and_records_do_not_touch_each_other(remote):
+    records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, a="1"), AT + timedelta(hours=1))
@@ -208,53 +208,53 @@ def test_status_and_records_do_not_touch_each_other(world):
     book = records.read([KEY])[KEY]
     assert len(book.records) == 2
     assert book.status.revisions == {"a": "1"}
-    assert world.process().read([KEY])[KEY] == book
+    assert remote.process().read([KEY])[KEY] == book
 
 
-def test_writing_a_status_answers_where_its_book_is_then(world):
-    records = world.process()
+def test_writing_a_status_answers_where_its_book_is_then(remote):
+    records = remote.process()
     head = records.put_status(status("", a="1"), AT)[KEY]
-    assert head == world.head(REF)
+    assert head == remote.head(REF)
     head = records.put_status(status(head, a="2"), AT)[KEY]
-    assert head == world.head(REF)
+    assert head == remote.head(REF)
     assert records.read([KEY])[KEY].status.revisions == {"a": "2"}
 
 
-def test_an_unchanged_status_is_not_written(world):
-    records = world.process()
+def test_an_unchanged_status_is_not_written(remote):
+    records = remote.process()
     head = records.put_status({KEY: StatusChange("", {"a": {"x": [1, 2]}})}, AT)[KEY]
     lines = {"a": {"x": (1, 2)}, "b": None}
     assert records.put_status({KEY: StatusChange(head, lines)}, AT) == {KEY: head}
     assert records.put_status(status(head), AT) == {KEY: head}
     assert records.put_status({}, AT) == {}
-    assert world.head(REF) == head
-    assert world.counters.read()["record_writes"] == 1
+    assert remote.head(REF) == head
+    assert remote.counters.read()["record_writes"] == 1
 
 
-def test_only_the_files_of_the_changed_lines_change(world):
-    records = world.process()
+def test_only_the_files_of_the_changed_lines_change(remote):
+    records = remote.process()
     commits = {f"v{number}": f"{number}" for number in range(300)}
     records.put_status(status("", **commits), AT)
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, v7="-7"), AT)
-    assert world.git("diff-tree", "-r", "--name-only", head, REF) == shard_path("revision/v7")
+    assert remote.git("diff-tree", "-r", "--name-only", head, REF) == shard_path("revision/v7")
     assert records.read([KEY])[KEY].status.revisions == commits | {"v7": "-7"}
 
 
-def test_lines_are_removed_and_with_the_last_one_the_file(world):
-    records = world.process()
+def test_lines_are_removed_and_with_the_last_one_the_file(remote):
+    records = remote.process()
     records.put_status(status("", a="1", b="1"), AT)
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, a=None), AT)
     book = records.read([KEY])[KEY]
     assert book.status.revisions == {"b": "1"}
-    assert world.git("ls-tree", "-r", "--name-only", REF) == shard_path("revision/b")
+    assert remote.git("ls-tree", "-r", "--name-only", REF) == shard_path("revision/b")
     records.put_status(status(book.head, b=None), AT)
-    assert world.process().read([KEY])[KEY].status == RecordedStatus()
+    assert remote.process().read([KEY])[KEY].status == RecordedStatus()
 
 
-def test_all_books_are_written_or_none(world):
-    records = world.process()
+def test_all_books_are_written_or_none(remote):
+    records = remote.process()
     both = {
         KEY: StatusChange("", revisions(a="1")),
         OTHER: StatusChange("", revisions(b="1")),
@@ -263,62 +263,62 @@ def test_all_books_are_written_or_none(world):
     books = records.read([KEY, OTHER])
     assert books[KEY].status.revisions == {"a": "1"}
     assert books[OTHER].status.revisions == {"b": "1"}
-    world.process().append(OTHER, [evidence(policy="logging")], KIM, AT)
-    heads = world.head(REF), world.head(OTHER_REF)
+    remote.process().append(OTHER, [evidence(policy="logging")], KIM, AT)
+    heads = remote.head(REF), remote.head(OTHER_REF)
     changes = {key: StatusChange(book.head, revisions(c="1")) for key, book in books.items()}
     with pytest.raises(Conflict):
         records.put_status(changes, AT)
-    assert (world.head(REF), world.head(OTHER_REF)) == heads
+    assert (remote.head(REF), remote.head(OTHER_REF)) == heads
 
 
-def test_a_book_that_was_begun_in_between_is_a_conflict(world):
-    records = world.process()
+def test_a_book_that_was_begun_in_between_is_a_conflict(remote):
+    records = remote.process()
     assert records.read([KEY])[KEY].head == ""
-    world.process().append(KEY, [evidence()], KIM, AT)
+    remote.process().append(KEY, [evidence()], KIM, AT)
     with pytest.raises(Conflict):
         records.put_status(status("", a="1"), AT)
     assert records.read([KEY])[KEY].status == RecordedStatus()
 
 
-def test_unchanged_records_are_not_read_again(world):
-    records = world.process()
+def test_unchanged_records_are_not_read_again(remote):
+    records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     book = records.read([KEY])[KEY]
-    before = world.counters.read()
+    before = remote.counters.read()
     assert records.read([KEY])[KEY] is book
-    after = world.counters.read()
+    after = remote.counters.read()
     assert {name: after[name] - before[name] for name in after if after[name] > before[name]} in (
         {"listings": 1},
         {"listings": 1, "git_processes": 1},
     )
 
 
-def test_a_long_running_process_and_a_fresh_one_see_the_same(world):
-    records = world.process()
+def test_a_long_running_process_and_a_fresh_one_see_the_same(remote):
+    records = remote.process()
     for number in range(5):
         records.append(KEY, [evidence(f"c{number}")], JO, AT - timedelta(hours=number))
         head = records.read([KEY])[KEY].head
         records.put_status(status(head, **{f"v{number}": "1"}), AT)
-        assert records.read([KEY]) == world.process().read([KEY])
+        assert records.read([KEY]) == remote.process().read([KEY])
 
 
-def test_a_rewritten_branch_is_read_anew(world):
-    records = world.process()
+def test_a_rewritten_branch_is_read_anew(remote):
+    records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     records.read([KEY])
-    (path,) = world.git("ls-tree", "-r", "--name-only", REF).split()
-    world.git("update-ref", "-d", REF)
-    world.commit(REF, {path: encode_canonical(evidence("other"))}, KIM, AT + timedelta(days=1))
+    (path,) = remote.git("ls-tree", "-r", "--name-only", REF).split()
+    remote.git("update-ref", "-d", REF)
+    remote.commit(REF, {path: encode_canonical(evidence("other"))}, KIM, AT + timedelta(days=1))
     (record,) = records.read([KEY])[KEY].records
     assert (record.by, record.fields["check"]) == ("Kim <kim@example.com>", "other")
     assert record.at == AT + timedelta(days=1)
 
 
-def test_a_branch_that_was_deleted_is_an_empty_book(world):
-    records = world.process()
+def test_a_branch_that_was_deleted_is_an_empty_book(remote):
+    records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     records.read([KEY])
-    world.git("update-ref", "-d", REF)
+    remote.git("update-ref", "-d", REF)
     book = records.read([KEY])[KEY]
     assert replace(book, rewound=None) == PolicyRecords()
     assert book.rewound is not None, "and it was one before"
@@ -336,35 +336,35 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(
-    ("files", "said"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
+    ("files", "problem"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE]
 )
-def test_unreadable_records_are_reported_and_other_records_are_read(world, files, said):
+def test_unreadable_records_are_reported_and_other_records_are_read(remote, files, problem):
     lines = {shard_path(key): encode_shard({key: line}) for key, line in revisions(a="1").items()}
-    world.commit(REF, {**lines, **files}, KIM, AT)
-    world.process().append(OTHER, [evidence(policy="logging")], JO, AT)
-    books = world.process().read([KEY, OTHER])
+    remote.commit(REF, {**lines, **files}, KIM, AT)
+    remote.process().append(OTHER, [evidence(policy="logging")], JO, AT)
+    books = remote.process().read([KEY, OTHER])
     (sentence,) = books[KEY].unreadable
-    assert said in sentence
+    assert problem in sentence
     assert "branch fanout/default/platform/monitoring" in sentence
     assert books[KEY].status.revisions == {"a": "1"}
     assert (len(books[OTHER].records), books[OTHER].unreadable) == (1, ())
 
 
-def test_a_record_without_effect_from_before_the_rule_is_read(world):
+def test_a_record_without_effect_from_before_the_rule_is_read(remote):
     decision = {"policy": "monitoring", "stage": "dev", "action": "Publish", "reason": "why"}
     record = {**evidence(), "kind": "Decision", "spec": decision}
-    world.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(record)}, KIM, AT)
-    book = world.process().read([KEY])[KEY]
+    remote.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(record)}, KIM, AT)
+    book = remote.process().read([KEY])[KEY]
     assert ([it.fields for it in book.records], book.unreadable) == ([decision], ())
 
 
-def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(world):
-    records = world.process()
+def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(remote):
+    records = remote.process()
     names = records.append(KEY, [evidence("a"), evidence("b"), evidence("c")], JO, AT)
     paths = [record_path(name) for name in names]
     records.read([KEY])
-    world.commit(REF, {paths[0]: encode_canonical(evidence("forged")), paths[1]: None}, KIM, AT)
-    for process in (records, world.process()):
+    remote.commit(REF, {paths[0]: encode_canonical(evidence("forged")), paths[1]: None}, KIM, AT)
+    for process in (records, remote.process()):
         book = process.read([KEY])[KEY]
         assert [record.fields["check"] for record in book.records] == ["c"]
         assert [record.by for record in book.records] == ["Jo <jo@example.com>"]
@@ -372,14 +372,14 @@ def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone
         assert f"{paths[0]} was changed after it was recorded" in sentence
 
 
-def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(world):
-    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(remote):
+    (name,) = remote.process().append(KEY, [evidence()], JO, AT)
     claim = f"forged\n\nFanout-Record: {name}\nFanout-Record: other\n"
-    world.git("update-ref", "-d", REF)
+    remote.git("update-ref", "-d", REF)
     path = f"records/{name}.json"
-    world.commit(REF, {"records/other.json": encode_canonical(evidence("o"))}, KIM, AT, claim)
-    world.commit(REF, {path: encode_canonical(evidence())}, JO, AT + timedelta(hours=1))
-    seen = world.process().read([KEY])[KEY]
+    remote.commit(REF, {"records/other.json": encode_canonical(evidence("o"))}, KIM, AT, claim)
+    remote.commit(REF, {path: encode_canonical(evidence())}, JO, AT + timedelta(hours=1))
+    seen = remote.process().read([KEY])[KEY]
     assert [(record.name, record.by[:3], record.at.hour) for record in seen.records] == [
         ("other", "Kim", 12),
         (name, "Jo ", 13),
@@ -387,41 +387,41 @@ def test_a_commit_message_that_names_others_records_does_not_make_them_its_own(w
     assert seen.unreadable == ()
 
 
-def test_a_file_that_the_commit_message_forgets_is_seen(world):
-    (name,) = world.process().append(KEY, [evidence()], JO, AT)
+def test_a_file_that_the_commit_message_forgets_is_seen(remote):
+    (name,) = remote.process().append(KEY, [evidence()], JO, AT)
     files = {
         f"records/{name}.json": encode_canonical(evidence()),
         "records/x.json": encode_canonical(evidence()),
     }
-    world.git("update-ref", "-d", REF)
-    world.commit(REF, files, JO, AT, f"amended\n\nFanout-Record: {name}\n")
-    seen = world.process().read([KEY])[KEY].records
+    remote.git("update-ref", "-d", REF)
+    remote.commit(REF, files, JO, AT, f"amended\n\nFanout-Record: {name}\n")
+    seen = remote.process().read([KEY])[KEY].records
     assert [record.name for record in seen] == [name, "x"]
 
 
 @pytest.mark.parametrize("who", ["Sam Jr.", "Zoë  Ångström", '"Q"'])
-def test_names_that_git_writes_another_way_are_read_back(world, who):
-    world.process().append(KEY, [evidence()], CommitIdentity(who, "q@example.com"), AT)
-    book = world.process().read([KEY])[KEY]
+def test_names_that_git_writes_another_way_are_read_back(remote, who):
+    remote.process().append(KEY, [evidence()], CommitIdentity(who, "q@example.com"), AT)
+    book = remote.process().read([KEY])[KEY]
     assert book.unreadable == ()
     assert "<q@example.com>" in book.records[0].by
 
 
-def test_a_symlink_is_no_record(world):
-    world.commit(REF, {"records/x.json": ("120000", b"../../etc/passwd")}, KIM, AT)
-    (sentence,) = world.process().read([KEY])[KEY].unreadable
+def test_a_symlink_is_no_record(remote):
+    remote.commit(REF, {"records/x.json": ("120000", b"../../etc/passwd")}, KIM, AT)
+    (sentence,) = remote.process().read([KEY])[KEY].unreadable
     assert "records/x.json is a symlink" in sentence
 
 
-def test_a_status_that_cannot_be_read_is_not_overwritten(world):
-    world.commit(REF, {shard_path("a"): b"{"}, KIM, AT)
-    records = world.process()
+def test_a_status_that_cannot_be_read_is_not_overwritten(remote):
+    remote.commit(REF, {shard_path("a"): b"{"}, KIM, AT)
+    records = remote.process()
     head = records.read([KEY])[KEY].head
     with pytest.raises(InvalidInput, match="is not JSON"):
         records.put_status(status(head, a="1"), AT)
-    assert world.head(REF) == head
+    assert remote.head(REF) == head
 
 
-def test_two_installations_do_not_see_each_other(world):
-    world.process("eu").append(KEY, [evidence()], JO, AT)
-    assert world.process("us").read([KEY])[KEY] == PolicyRecords()
+def test_two_installations_do_not_see_each_other(remote):
+    remote.process("eu").append(KEY, [evidence()], JO, AT)
+    assert remote.process("us").read([KEY])[KEY] == PolicyRecords()

@@ -134,32 +134,32 @@ BAD = [
 ]  # fmt: skip
 
 
-def told(tmp_path, text):
+def read_errors(tmp_path, text):
     path = tmp_path / "story.yaml"
     path.write_text(text, encoding="utf-8")
     return [str(it).removeprefix(f"{path}:") for it in FileCluster([path]).read().faults]
 
 
 def test_a_sound_scenario_has_no_faults(tmp_path):
-    assert told(tmp_path, SOUND) == []
+    assert read_errors(tmp_path, SOUND) == []
 
 
 @pytest.mark.parametrize(("_", "old", "new", "expected"), BAD, ids=map(itemgetter(0), BAD))
 def test_a_mistaken_scenario_is_refused_with_all_its_errors(tmp_path, _, old, new, expected):
     assert SOUND.count(old) == 1, old
     text = SOUND.replace(old, new)
-    found = [line.partition(": Scenario/story: ") for line in told(tmp_path, text)]
-    assert all(number.isdigit() for number, _, _ in found), found
-    said = [sentence for _, _, sentence in found]
+    errors = [line.partition(": Scenario/story: ") for line in read_errors(tmp_path, text)]
+    assert all(number.isdigit() for number, _, _ in errors), errors
+    sentences = [sentence for _, _, sentence in errors]
     for start in expected:
-        assert any(one.startswith(start) for one in said), said
-    assert len(said) == len(expected), said
+        assert any(one.startswith(start) for one in sentences), sentences
+    assert len(sentences) == len(expected), sentences
 
 
 def test_a_fault_names_the_line_that_it_is_in(tmp_path):
     text = SOUND.replace("[cph-001]", "[cph-004]")
     line = next(n for n, it in enumerate(text.splitlines(), 1) if "[cph-004]" in it)
-    [fault] = told(tmp_path, text)
+    [fault] = read_errors(tmp_path, text)
     assert fault.startswith(f"{line}: ")
 
 
@@ -167,7 +167,7 @@ def test_a_policy_that_is_not_in_the_files(tmp_path):
     head, _, tail = SOUND.partition("  stages:\n")
     _, _, rest = tail.partition("  revisions:")
     text = f"{head}  policy: monitoring\n  revisions:{rest}"
-    [fault] = told(tmp_path, text)
+    [fault] = read_errors(tmp_path, text)
     assert fault == (
         "5: Scenario/story: spec.policy: there is no UpstreamPolicy monitoring in this namespace;"
         " pass its file with -f"
@@ -180,6 +180,6 @@ def test_each_record_of_an_event_is_checked_once_at_its_own_field(tmp_path):
         "  - at: +1h\n    evidence: {stage: dev, check: e3e, status: failed, revision: v1}\n"
         "    approval: {by: ann@example.com, stage: prod, check: signed, revision: v9}",
     )
-    evidence, approval = told(tmp_path, text)
+    evidence, approval = read_errors(tmp_path, text)
     assert "spec.events[0].evidence.check: stage dev has no check e3e" in evidence
     assert "spec.events[0].approval.revision: there is no revision v9" in approval

@@ -84,16 +84,16 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(
-    ("sentence", "name", "data", "said"), REFUSED, ids=map(itemgetter(0), REFUSED)
+    ("sentence", "name", "data", "problem"), REFUSED, ids=map(itemgetter(0), REFUSED)
 )
-def test_refused(sentence, name, data, said, tmp_path):
+def test_refused(sentence, name, data, problem, tmp_path):
     directory = tmp_path / "secrets"
     directory.mkdir()
     if data is not None:
         (directory / name).write_bytes(data)
     with pytest.raises(Denied) as error:
         FileSecrets(Redactor(), directory, {}).get("apps", name)
-    assert said in str(error.value)
+    assert problem in str(error.value)
 
 
 def test_a_file_that_others_can_read_is_warned_about_once(tmp_path, caplog, capsys):

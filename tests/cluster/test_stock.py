@@ -16,18 +16,18 @@ objects = st.tuples(st.sampled_from(KINDS), st.sampled_from("abc"), st.sampled_f
 files = st.dictionaries(st.sampled_from("123"), st.lists(objects, max_size=3).map(tuple))
 
 
-def contents(found, known):
+def contents(objects_by_file, previous):
     """Each file's content, the same value for the same text."""
     read = {}
-    for name, rows in sorted(found.items()):
+    for name, rows in sorted(objects_by_file.items()):
         text = "---\n".join(ROW.format(kind=kind, name=at, value=v) for kind, at, v in rows)
-        if (name, text) not in known:
-            known[name, text] = read_content(text.encode(), name, "default")
-        read[name] = known[name, text]
+        if (name, text) not in previous:
+            previous[name, text] = read_content(text.encode(), name, "default")
+        read[name] = previous[name, text]
     return read
 
 
-def told(stock):
+def summarize(stock):
     kinds = {kind: list(stock.index.of_kind("", kind).items()) for kind in KINDS}
     return kinds, dict(stock.duplicates)
 
@@ -38,17 +38,17 @@ def told(stock):
 @example([{"1": [("Site", "b", "x")]}, {"1": [("Site", "b", "x")], "2": [("Site", "a", "x")]}])
 @example([{"1": [("Site", "a", "x")]}, {}])
 def test_every_step_is_what_reading_at_once_yields(steps):
-    known: dict[str, Any] = {}
+    previous: dict[str, Any] = {}
     index = ClusterObjectIndex()
-    for found in steps:
-        now = contents(found, known)
+    for objects_by_file in steps:
+        now = contents(objects_by_file, previous)
         stock = merge_objects(now, index)
-        assert told(stock) == told(merge_objects(now, ClusterObjectIndex()))
+        assert summarize(stock) == summarize(merge_objects(now, ClusterObjectIndex()))
         index = stock.index
 
 
 def test_duplicate_objects_are_unused_and_their_files_are_named():
-    found = contents({"1": [("Site", "a", "x")], "2": [("Site", "a", "x")]}, {})
-    stock = merge_objects(found, ClusterObjectIndex())
+    file_contents = contents({"1": [("Site", "a", "x")], "2": [("Site", "a", "x")]}, {})
+    stock = merge_objects(file_contents, ClusterObjectIndex())
     assert len(stock.index) == 0
     assert stock.duplicates == {ObjectKey("", "Site", "default", "a"): ("1", "2")}

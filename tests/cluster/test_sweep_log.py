@@ -20,63 +20,63 @@ def hourly(at):
     return LoggedSweep(at, "@hourly", "UTC")
 
 
-def test_the_log_of_a_missing_repository_is_empty_and_reading_creates_no_repository(world):
-    world.remove()
-    assert world.sweep_log().read() == {}
-    assert not world.path.exists()
+def test_the_log_of_a_missing_repository_is_empty_and_reading_creates_no_repository(remote):
+    remote.remove()
+    assert remote.sweep_log().read() == {}
+    assert not remote.path.exists()
 
 
-def test_a_written_log_is_read_by_the_next_process(world):
-    world.remove()
-    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
-    assert world.sweep_log().read() == {NAME: hourly(NOON)}
+def test_a_written_log_is_read_by_the_next_process(remote):
+    remote.remove()
+    remote.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert remote.sweep_log().read() == {NAME: hourly(NOON)}
 
 
-def test_each_write_is_a_commit_on_the_one_before(world):
+def test_each_write_is_a_commit_on_the_one_before(remote):
     """Also where the server refuses every push that is forced."""
-    world.git("config", "receive.denyNonFastForwards", "true")
-    world.git("config", "receive.denyDeletes", "true")
-    log = world.sweep_log()
+    remote.git("config", "receive.denyNonFastForwards", "true")
+    remote.git("config", "receive.denyDeletes", "true")
+    log = remote.sweep_log()
     for hours in range(3):
         log.write({NAME: hourly(NOON + hours * HOUR)}, NOON + hours * HOUR)
-    assert world.git("rev-list", "--count", REF) == "3"
-    assert json.loads(world.git("show", f"{REF}:sweeps.json")) == {
+    assert remote.git("rev-list", "--count", REF) == "3"
+    assert json.loads(remote.git("show", f"{REF}:sweeps.json")) == {
         NAME: {"at": "2026-03-01T14:00:00Z", "schedule": "@hourly", "timeZone": "UTC"}
     }
 
 
-def test_the_single_commit_of_an_older_fanout_is_gone_on_with(world):
+def test_the_single_commit_of_an_older_fanout_is_gone_on_with(remote):
     line = {"at": "2026-03-01T12:00:00Z", "schedule": "@hourly", "timeZone": "UTC"}
-    world.commit(REF, {"sweeps.json": json.dumps({NAME: line}).encode()}, JO, NOON)
-    world.git("config", "receive.denyNonFastForwards", "true")
-    assert world.sweep_log().read() == {NAME: hourly(NOON)}
-    world.sweep_log().write({NAME: hourly(NOON + HOUR)}, NOON + HOUR)
-    assert world.sweep_log().read() == {NAME: hourly(NOON + HOUR)}
-    assert world.git("rev-list", "--count", REF) == "2"
+    remote.commit(REF, {"sweeps.json": json.dumps({NAME: line}).encode()}, JO, NOON)
+    remote.git("config", "receive.denyNonFastForwards", "true")
+    assert remote.sweep_log().read() == {NAME: hourly(NOON)}
+    remote.sweep_log().write({NAME: hourly(NOON + HOUR)}, NOON + HOUR)
+    assert remote.sweep_log().read() == {NAME: hourly(NOON + HOUR)}
+    assert remote.git("rev-list", "--count", REF) == "2"
 
 
-def test_unchanged_sweep_times_are_not_written(world):
-    log = world.sweep_log()
+def test_unchanged_sweep_times_are_not_written(remote):
+    log = remote.sweep_log()
     log.write({NAME: hourly(NOON)}, NOON)
-    before = world.head(REF), world.counters.read()["pushes"]
+    before = remote.head(REF), remote.counters.read()["pushes"]
     log.write({NAME: hourly(NOON)}, NOON + HOUR)
     log.write({"platform/gone": None}, NOON + HOUR)
-    assert (world.head(REF), world.counters.read()["pushes"]) == before
+    assert (remote.head(REF), remote.counters.read()["pushes"]) == before
 
 
-def test_two_processes_keep_each_other_s_sweeps(world):
-    one, two = world.sweep_log(), world.sweep_log()
+def test_two_processes_keep_each_other_s_sweeps(remote):
+    one, two = remote.sweep_log(), remote.sweep_log()
     one.write({"a/x": hourly(NOON)}, NOON)
     two.write({"b/y": hourly(NOON)}, NOON)
     one.write({"a/x": hourly(NOON + HOUR)}, NOON + HOUR)
     assert two.read() == {"a/x": hourly(NOON + HOUR), "b/y": hourly(NOON)}
 
 
-def test_the_records_of_policies_are_not_touched(world):
-    world.commit("refs/heads/fanout/default/platform/monitoring", {"note": b"kept"}, JO, NOON)
-    before = world.git("for-each-ref")
-    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
-    assert [line for line in world.git("for-each-ref").split("\n") if "_sweeps" not in line] == [
+def test_the_records_of_policies_are_not_touched(remote):
+    remote.commit("refs/heads/fanout/default/platform/monitoring", {"note": b"kept"}, JO, NOON)
+    before = remote.git("for-each-ref")
+    remote.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert [line for line in remote.git("for-each-ref").split("\n") if "_sweeps" not in line] == [
         before
     ]
 
@@ -95,17 +95,17 @@ WRITES = [
 
 
 @pytest.mark.parametrize(("sentence", "new", "wins"), WRITES, ids=[row[0] for row in WRITES])
-def test_write(world, sentence, new, wins):
-    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
-    world.sweep_log().write({NAME: new}, NOON + HOUR)
+def test_write(remote, sentence, new, wins):
+    remote.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    remote.sweep_log().write({NAME: new}, NOON + HOUR)
     expected = new if wins else hourly(NOON)
-    assert world.sweep_log().read() == ({NAME: expected} if expected else {})
+    assert remote.sweep_log().read() == ({NAME: expected} if expected else {})
 
 
-def test_a_time_from_the_future_does_not_stay_for_ever(world):
-    world.sweep_log().write({NAME: hourly(NOON + 9999 * HOUR)}, NOON + 9999 * HOUR)
-    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
-    assert world.sweep_log().read() == {NAME: hourly(NOON)}
+def test_a_time_from_the_future_does_not_stay_for_ever(remote):
+    remote.sweep_log().write({NAME: hourly(NOON + 9999 * HOUR)}, NOON + 9999 * HOUR)
+    remote.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert remote.sweep_log().read() == {NAME: hourly(NOON)}
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_a_time_from_the_future_does_not_stay_for_ever(world):
     ],
     ids=range(6),
 )
-def test_an_unreadable_log_is_reported_and_replaced_by_the_next_write(world, content):
-    world.commit(REF, {"sweeps.json": content}, JO, NOON)
+def test_an_unreadable_log_is_reported_and_replaced_by_the_next_write(remote, content):
+    remote.commit(REF, {"sweeps.json": content}, JO, NOON)
     with pytest.raises(InvalidInput, match=r"sweeps\.json on branch fanout/default/_sweeps"):
-        world.sweep_log().read()
-    world.sweep_log().write({NAME: hourly(NOON)}, NOON)
-    assert world.sweep_log().read() == {NAME: hourly(NOON)}
+        remote.sweep_log().read()
+    remote.sweep_log().write({NAME: hourly(NOON)}, NOON)
+    assert remote.sweep_log().read() == {NAME: hourly(NOON)}

@@ -66,18 +66,18 @@ WINDOWS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "window", "told"), WINDOWS, ids=[row[0] for row in WINDOWS])
-def test_windows(tmp_path: Path, _, window: str, told: list[str]):
+@pytest.mark.parametrize(("_", "window", "problem"), WINDOWS, ids=[row[0] for row in WINDOWS])
+def test_windows(tmp_path: Path, _, window: str, problem: list[str]):
     """All faults at once, with file and line; an object with one is not used."""
     file = tmp_path / "a.yaml"
     file.write_text(f"{HEAD}  - {window}\n")
     declared = FileCluster([tmp_path]).read()
     place = f"{file}:8: PromotionPolicy/p: spec.windows[1]."
     assert [str(fault) for fault in declared.faults if fault.severity == "error"] == [
-        f"{place}{line}" for line in told
+        f"{place}{line}" for line in problem
     ]
-    assert [item.metadata.name for item in declared.promotions] == ([] if told else ["p"])
-    assert [key.name for key in declared.left_out] == (["p"] if told else [])
+    assert [item.metadata.name for item in declared.promotions] == ([] if problem else ["p"])
+    assert [key.name for key in declared.left_out] == (["p"] if problem else [])
 
 
 @pytest.mark.parametrize(("count", "is_read"), [(1_000, True), (1_001, False)])
