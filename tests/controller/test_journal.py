@@ -33,20 +33,20 @@ def report(number: int, problem: str = "") -> PassReport:
     return PassReport(PassPlan(now=datetime(2026, 3, 2, tzinfo=UTC), policies=policies))
 
 
-def logged(journal: LoopLog, told: PassReport) -> list[tuple[str, str, str]]:
+def logged(journal: LoopLog, log_report: PassReport) -> list[tuple[str, str, str]]:
     with structlog.testing.capture_logs() as log:
-        journal.log_report(told, PassMode(), [])
+        journal.log_report(log_report, PassMode(), [])
     return [
         (it["log_level"], it["policy"], it["problem"]) for it in log if it["event"] != "Pass done"
     ]
 
 
 def test_an_error_of_many_policies_is_a_single_line_logged_once():
-    journal, gone = LoopLog(), "host: no answer"
+    journal, problem = LoopLog(), "host: no answer"
     named = "default/p0, default/p1, default/p10 and 9997 more"
-    assert logged(journal, report(10_000, gone)) == [("warning", named, gone)]
-    assert logged(journal, report(10_000, gone)) == []
-    assert logged(journal, report(10_000)) == [("info", named, gone)]
+    assert logged(journal, report(10_000, problem)) == [("warning", named, problem)]
+    assert logged(journal, report(10_000, problem)) == []
+    assert logged(journal, report(10_000)) == [("info", named, problem)]
 
 
 def test_an_error_of_few_policies_is_a_line_each():
@@ -54,11 +54,11 @@ def test_an_error_of_few_policies_is_a_line_each():
 
 
 def test_equal_errors_of_files_are_one_line():
-    found = (
+    findings = (
         Finding(ErrorLocation(f"Cluster/c{it}", "spec.x", "a.yaml", it), "is no text", "quote it")
         for it in range(1, 100_001)
     )
     with structlog.testing.capture_logs() as log:
-        LoopLog().log_declared_errors(DeclaredObjects(faults=tuple(found)))
+        LoopLog().log_declared_errors(DeclaredObjects(faults=tuple(findings)))
     assert len(log) == 1
     assert "and 99,999 more" in log[0]["problem"]

@@ -41,13 +41,13 @@ def test_a_refusal_is_told_once_and_its_end_too(tmp_path: Path):
     hook.chmod(0o755)
     ledger = SweepState(sweep_log(tmp_path))
     table = SweepTimetable(schedules=(HOURLY,), promotion_policies=frozenset({HOURLY.key}))
-    with capture_logs() as told:
+    with capture_logs() as log_lines:
         for _ in range(3):
             ledger.find_due(table, NOON)
-    assert [line["event"] for line in told] == ["The time of a sweep cannot be recorded"]
+    assert [line["event"] for line in log_lines] == ["The time of a sweep cannot be recorded"]
     hook.unlink()
-    with capture_logs() as told:
+    with capture_logs() as log_lines:
         ledger.mark_done({}, NOON)
         ledger.mark_done({}, NOON)
-    assert [line["event"] for line in told] == ["The times of sweeps are recorded again"]
+    assert [line["event"] for line in log_lines] == ["The times of sweeps are recorded again"]
     assert sweep_log(tmp_path).read() == {HOURLY.key: HOURLY.log_entry(NOON)}
