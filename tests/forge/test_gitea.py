@@ -229,8 +229,8 @@ def test_requests_of_a_head_to_every_base_and_of_nobody_else(place):
     place.commit("feature", "feature.yaml", "a: 1\n", by="ann")
     feature = {"head": "feature", "base": "main", "title": "Feature"}
     place.gitea.post(f"{place.path}/pulls", feature, by="ann")
-    found = place.of_head()
-    assert {it.number: it.base_branch for it in found} == {
+    requests = place.of_head()
+    assert {it.number: it.base_branch for it in requests} == {
         opened.number: "main",
         to_release: "release",
     }
@@ -601,8 +601,8 @@ def test_a_request_whose_answer_was_lost_is_found_and_not_opened_again(proxied):
     with pytest.raises(Unavailable) as failure:
         place.open()
     assert failure.value.reason == "ForgeUnavailable"
-    [found] = place.of_head()
-    assert found.title == "Release v1 to prod"
+    [request] = place.of_head()
+    assert request.title == "Release v1 to prod"
     with pytest.raises(Conflict):
         place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
 
@@ -684,10 +684,10 @@ def test_a_single_search_lists_changed_requests_of_all_repositories(gitea, bot):
     opening = {"head": "drafts/default/by-ann", "base": "main", "title": "By another person"}
     gitea.post(f"{places[0].path}/pulls", opening, by="ann")
     before = len(gitea.calls(BOT))
-    found = bot.search_requests(start)
+    search = bot.search_requests(start)
     [call] = gitea.calls(BOT)[before:]
     assert call.startswith("GET /repos/issues/search?")
-    assert {it.repository: it.number for it in found.matches} == {
+    assert {it.repository: it.number for it in search.matches} == {
         made.name: request.number for made, request in zip(places, requests, strict=True)
     }
     since = wait_for_next_second(bot)

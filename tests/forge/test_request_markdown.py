@@ -107,8 +107,8 @@ def test_hostile_names_in_a_request_notify_no_person_and_refer_to_no_issue(board
 
     def notified() -> list[str]:
         # Other tests notify him about other repositories of the server.
-        heard = gitea.get(f"{board.path}/notifications?all=true", by="bob")
-        return [it["subject"]["title"] for it in heard]
+        notifications = gitea.get(f"{board.path}/notifications?all=true", by="bob")
+        return [it["subject"]["title"] for it in notifications]
 
     await_condition(notified, "bob was not notified")
     assert notified() == ["control"]

@@ -106,9 +106,9 @@ def test_a_review_of_an_author_of_the_draft_does_not_count(fleet):
 def test_a_publication_names_its_approvers(fleet):
     number, host = request_number(fleet), fleet.gitea.host
     fleet.review("edge", number, "bob")
-    said = fleet.run("approve", "monitoring", "--stage", "dev", "--revision", "v1",
+    result = fleet.run("approve", "monitoring", "--stage", "dev", "--revision", "v1",
                      "--by", "Ann <ann@example.com>")  # fmt: skip
-    assert said.code == 0, said.err
+    assert result.code == 0, result.err
     fleet.settle()
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
     message = fleet.repos["edge"].git("log", "-1", "--format=%(trailers:only)", "main")

@@ -31,7 +31,7 @@ def sweep(fleet: ForgeFleet, passes: int = 1) -> None:
         assert swept.code in (0, 3), swept.err
 
 
-def told(fleet: ForgeFleet, site: str = "ams") -> str:
+def read_sentence(fleet: ForgeFleet, site: str = "ams") -> str:
     return fleet.condition(f"sites/{site}")[1]
 
 
@@ -52,20 +52,20 @@ def missing(check: str, context: str, *commits: str, ignored: str = "") -> str:
 def test_statuses_before_and_after_the_merge(fleet):
     sweep(fleet, 2)
     draft, host = head(fleet, HEAD), fleet.gitea.host
-    assert told(fleet) == missing("ci", "ci/test", draft)
+    assert read_sentence(fleet) == missing("ci", "ci/test", draft)
     fleet.status("edge", draft, "ci/test", by="ann")
-    assert told(fleet) == missing("ci", "ci/test", draft, ignored=f"{host}/ann")
+    assert read_sentence(fleet) == missing("ci", "ci/test", draft, ignored=f"{host}/ann")
     fleet.status("edge", draft, "ci/test", "pending", by="bob")
     sentence = f"status ci/test at {draft[:12]} is pending, by {host}/bob"
-    assert told(fleet) == f"check ci: {sentence}"
+    assert read_sentence(fleet) == f"check ci: {sentence}"
     assert fleet.only_request("edge")["draft"]
     fleet.status("edge", draft, "ci/test", by="bob")
     sweep(fleet, 2)
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
     merge = head(fleet, "main")
-    assert told(fleet) == missing("deployed", "ci/deploy", merge)
+    assert read_sentence(fleet) == missing("deployed", "ci/deploy", merge)
     later = fleet.repos["edge"].commit("main", {"README.md": "# of all\n"})
-    assert told(fleet) == missing("deployed", "ci/deploy", merge, later)
+    assert read_sentence(fleet) == missing("deployed", "ci/deploy", merge, later)
     fleet.status("edge", later, "ci/deploy", by="bob")
     sweep(fleet)
     assert is_ready(fleet, "ams")
@@ -79,7 +79,7 @@ def test_a_failure_after_the_merge(fleet):
     merge = head(fleet, "main")
     fleet.status("edge", merge, "ci/deploy", "failure", by="bob")
     sentence = f"status ci/deploy at {merge[:12]} is failure, by {fleet.gitea.host}/bob"
-    assert told(fleet) == f"check deployed failed: {sentence}"
+    assert read_sentence(fleet) == f"check deployed failed: {sentence}"
 
 
 def test_a_head_with_another_package_answers_nothing(fleet):
@@ -89,8 +89,8 @@ def test_a_head_with_another_package_answers_nothing(fleet):
     edited = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
     fleet.status("edge", edited, "ci/deploy", by="bob")
     sweep(fleet)
-    assert told(fleet).startswith("check deployed: ")
-    assert "ci/deploy" in told(fleet)
+    assert read_sentence(fleet).startswith("check deployed: ")
+    assert "ci/deploy" in read_sentence(fleet)
     assert is_ready(fleet, "ber")
 
 
@@ -103,7 +103,7 @@ def test_a_push_asks_again_for_what_it_changed(fleet):
     assert fleet.condition("sites/ams")[0] == "MergeAwaited"
     pushed = fleet.repos["edge"].commit(HEAD, {"sites/ams/notes.txt": "by ann\n"}, by="ann")
     sweep(fleet)
-    assert told(fleet) == missing("ci", "ci/test", pushed)
+    assert read_sentence(fleet) == missing("ci", "ci/test", pushed)
     assert fleet.condition("sites/ber")[0] == "StageDraftPending"
     fleet.status("edge", pushed, "ci/test", by="bob")
     sweep(fleet)
