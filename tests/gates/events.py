@@ -16,7 +16,7 @@ from gates.worlds import (
     approved,
     at,
     decided,
-    said,
+    evidence_of,
     stage,
     with_spec,
 )
@@ -245,7 +245,7 @@ class Events(RuleBasedStateMachine):
     def report(self, of, verdict, revision, by, variants=()) -> None:
         """Evidence, recorded now."""
         self.system.evidence.append(
-            said(of, verdict, revision, when=self.system.now, by=by, variants=variants)
+            evidence_of(of, verdict, revision, when=self.system.now, by=by, variants=variants)
         )
 
     def judge_releases(self, seen: Seen) -> None:

@@ -35,10 +35,12 @@ FOLDS = [
 
 
 def stages_in(states, require):
-    said = dict(enumerate(states))
-    rule = after(*(f"s{number}" for number in said), require=require)
-    known = {"passed": PASSED, "failed": FAILED, "pending": PENDING}
-    return rule, {f"s{n}": known[state] for n, state in said.items() if state in known}
+    state_by_number = dict(enumerate(states))
+    rule = after(*(f"s{number}" for number in state_by_number), require=require)
+    verdicts = {"passed": PASSED, "failed": FAILED, "pending": PENDING}
+    return rule, {
+        f"s{n}": verdicts[state] for n, state in state_by_number.items() if state in verdicts
+    }
 
 
 @pytest.mark.parametrize(

@@ -125,12 +125,12 @@ def answer(approvals, rule=SIGNED, now=NOW, has=None):
 
 
 @pytest.mark.parametrize(
-    ("sentence", "approvals", "verdict", "told"), ROWS, ids=map(itemgetter(0), ROWS)
+    ("sentence", "approvals", "verdict", "expected_sentence"), ROWS, ids=map(itemgetter(0), ROWS)
 )
-def test_approval(sentence, approvals, verdict, told):
+def test_approval(sentence, approvals, verdict, expected_sentence):
     view = answer(approvals)
     assert view.verdict is verdict
-    assert told in view.message
+    assert expected_sentence in view.message
 
 
 REMOVAL = replace(draft("v1"), revision="")  # the branch of a removal has no revision
@@ -150,12 +150,14 @@ def answer_removal(approvals):
 
 
 @pytest.mark.parametrize(
-    ("sentence", "approvals", "verdict", "told"), ROWS, ids=map(itemgetter(0), ROWS)
+    ("sentence", "approvals", "verdict", "expected_sentence"), ROWS, ids=map(itemgetter(0), ROWS)
 )
-def test_an_approval_of_a_removal_counts_as_one_of_a_draft(sentence, approvals, verdict, told):
+def test_an_approval_of_a_removal_counts_as_one_of_a_draft(
+    sentence, approvals, verdict, expected_sentence
+):
     view = answer_removal([about_removals(it) for it in approvals])
     assert view.verdict is verdict
-    assert told in view.message
+    assert expected_sentence in view.message
 
 
 def test_an_approval_of_a_draft_is_none_of_a_removal_with_the_same_tree():
@@ -229,12 +231,14 @@ NAMES = [
 
 
 @pytest.mark.parametrize(
-    ("approvals", "verdict", "told"), [row[1:] for row in NAMES], ids=map(itemgetter(0), NAMES)
+    ("approvals", "verdict", "expected_sentence"),
+    [row[1:] for row in NAMES],
+    ids=map(itemgetter(0), NAMES),
 )
-def test_names_of_a_person(approvals, verdict, told):
+def test_names_of_a_person(approvals, verdict, expected_sentence):
     view = answer(approvals, ANN_TWICE)
     assert view.verdict is verdict
-    assert told in view.message
+    assert expected_sentence in view.message
 
 
 SEPARATED = replace(ANN_TWICE, at_least=1, separation=True)
@@ -250,12 +254,12 @@ OWN = [
 
 
 @pytest.mark.parametrize(
-    ("authors", "has_commits", "who", "counts", "told"),
+    ("authors", "has_commits", "who", "counts", "expected_sentence"),
     [row[1:] for row in OWN],
     ids=map(itemgetter(0), OWN),
 )
 def test_an_approval_by_an_author_of_the_draft_does_not_count(
-    authors, has_commits, who, counts, told
+    authors, has_commits, who, counts, expected_sentence
 ):
     index = ApprovalIndex(
         [AT_GIT[who]], [stage("prod", requires=(SEPARATED,))], NOW, ActiveDecisions((), NOW)
@@ -263,7 +267,7 @@ def test_an_approval_by_an_author_of_the_draft_does_not_count(
     changed = replace(draft("v1"), authors=frozenset(authors), has_commits=has_commits)
     view = index.evaluate(SEPARATED, variant("a", "prod"), changed)
     assert (view.verdict is PASSED) is counts
-    assert told in view.message
+    assert expected_sentence in view.message
 
 
 def test_the_counted_approvers_are_named():
@@ -290,8 +294,8 @@ RELEASES = [
 def test_a_publication_is_dated_no_earlier_than_its_approvals(released, approved_at, renewed):
     one = replace(SIGNED, at_least=1)
     held = variant("p", "prod", draft=draft("v1"), grant=grant("v1", when=released))
-    world = facts(
+    policy_facts = facts(
         [stage("prod", requires=(one,))], [held], approved("ann", at=at(approved_at)), now=10
     )
-    found = evaluate_gates(world).variants["p"]
-    assert (found.release, found.publish) == (renewed, True)
+    evaluation = evaluate_gates(policy_facts).variants["p"]
+    assert (evaluation.release, evaluation.publish) == (renewed, True)

@@ -80,8 +80,10 @@ SEEN = [
 @pytest.mark.parametrize("verdict", [PASSED, FAILED])
 def test_only_a_reading_that_has_seen_the_revision_counts(seen, state, verdict):
     rule = replace(HEALTH, names_revision=True)
-    found = evaluate_gates(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
-    assert found == (state if verdict is PASSED or state == "Verifying" else "Failed")
+    state_found = (
+        evaluate_gates(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
+    )
+    assert state_found == (state if verdict is PASSED or state == "Verifying" else "Failed")
 
 
 def test_a_machine_check_counts_once_the_variant_has_settled():
@@ -120,8 +122,8 @@ REQUIRED = [
 @pytest.mark.parametrize(("fields", "state", "publish"), REQUIRED)
 def test_before_publication(fields, state, publish):
     decision = evaluate_gates(prod(HEALTH, **fields))
-    found = decision.variants["p"]
-    assert (found.state, found.publish) == (state, publish)
+    evaluation = decision.variants["p"]
+    assert (evaluation.state, evaluation.publish) == (state, publish)
     assert decision.stages["prod"].aggregates.in_flight == (state != "Failed")
 
 

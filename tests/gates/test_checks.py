@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from gates.worlds import FAILED, PASSED, PENDING, T0, at, published, said
+from gates.worlds import FAILED, PASSED, PENDING, T0, at, evidence_of, published
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,182 +15,194 @@ NOW = at(10)
 
 ROWS = [
     ("without evidence the check is pending", [], PENDING, "VerificationPending", ""),
-    ("an answer about the stage counts for its variants", [said("dev", PASSED)], PASSED, "", "ci"),
-    ("a failure fails", [said("dev", FAILED)], FAILED, "VerificationFailed", "ci"),
+    (
+        "an answer about the stage counts for its variants",
+        [evidence_of("dev", PASSED)],
+        PASSED,
+        "",
+        "ci",
+    ),
+    ("a failure fails", [evidence_of("dev", FAILED)], FAILED, "VerificationFailed", "ci"),
     (
         "a reporter's later answer replaces its earlier one",
-        [said("dev", FAILED), said("dev", PASSED)],
+        [evidence_of("dev", FAILED), evidence_of("dev", PASSED)],
         PASSED,
         "",
         "",
     ),
     (
         "also when it takes a pass back",
-        [said("dev", PASSED), said("dev", FAILED)],
+        [evidence_of("dev", PASSED), evidence_of("dev", FAILED)],
         FAILED,
         "VerificationFailed",
         "",
     ),
     (
         "order is that of the records, not of their instants",
-        [said("dev", FAILED, when=5), said("dev", PASSED, when=2)],
+        [evidence_of("dev", FAILED, when=5), evidence_of("dev", PASSED, when=2)],
         PASSED,
         "",
         "",
     ),
     (
         "reporters that contradict each other are a failure with its own reason",
-        [said("dev", PASSED), said("dev", FAILED, by="ann")],
+        [evidence_of("dev", PASSED), evidence_of("dev", FAILED, by="ann")],
         FAILED,
         "Contradiction",
         "ann",
     ),
     (
         "one that is pending keeps the check pending",
-        [said("dev", PASSED), said("dev", PENDING, by="ann")],
+        [evidence_of("dev", PASSED), evidence_of("dev", PENDING, by="ann")],
         PENDING,
         "VerificationPending",
         "ann",
     ),
     (
         "a failure is a failure whoever else is still at work",
-        [said("dev", FAILED), said("dev", PENDING, by="ann")],
+        [evidence_of("dev", FAILED), evidence_of("dev", PENDING, by="ann")],
         FAILED,
         "VerificationFailed",
         "",
     ),
     (
         "evidence for another revision does not count and is named",
-        [said("dev", PASSED, "v0")],
+        [evidence_of("dev", PASSED, "v0")],
         PENDING,
         "VerificationPending",
         "is about v0",
     ),
     (
         "evidence for a commit of the publication counts",
-        [said("dev", PASSED, "", commit="commit-v1")],
+        [evidence_of("dev", PASSED, "", commit="commit-v1")],
         PASSED,
         "",
         "",
     ),
     (
         "evidence for another commit does not",
-        [said("dev", PASSED, "", commit="abc")],
+        [evidence_of("dev", PASSED, "", commit="abc")],
         PENDING,
         "VerificationPending",
         "is about commit abc, where the package differs from the published one",
     ),
     (
         "evidence that names both must be right in both",
-        [said("dev", PASSED, "v0", commit="commit-v1")],
+        [evidence_of("dev", PASSED, "v0", commit="commit-v1")],
         PENDING,
         "VerificationPending",
         "",
     ),
     (
         "evidence that names neither is about nothing",
-        [said("dev", PASSED, "")],
+        [evidence_of("dev", PASSED, "")],
         PENDING,
         "VerificationPending",
         "names no revision and no commit",
     ),
     (
         "evidence from before the publication does not count",
-        [said("dev", PASSED, when=-1)],
+        [evidence_of("dev", PASSED, when=-1)],
         PENDING,
         "VerificationPending",
         "was recorded before v1 was published",
     ),
-    ("evidence of the very second counts", [said("dev", PASSED, when=0)], PASSED, "", ""),
+    ("evidence of the very second counts", [evidence_of("dev", PASSED, when=0)], PASSED, "", ""),
     (
         "evidence for this variant counts",
-        [said("dev", PASSED, variants=("x", "a"))],
+        [evidence_of("dev", PASSED, variants=("x", "a"))],
         PASSED,
         "",
         "",
     ),
     (
         "evidence for another variant does not",
-        [said("dev", PASSED, variants=("x",))],
+        [evidence_of("dev", PASSED, variants=("x",))],
         PENDING,
         "VerificationPending",
         "",
     ),
-    ("evidence for another check does not", [said("dev", PASSED, check="lint")], PENDING, "", ""),
-    ("evidence for another stage does not", [said("prod", PASSED)], PENDING, "", ""),
+    (
+        "evidence for another check does not",
+        [evidence_of("dev", PASSED, check="lint")],
+        PENDING,
+        "",
+        "",
+    ),
+    ("evidence for another stage does not", [evidence_of("prod", PASSED)], PENDING, "", ""),
     (
         "what is said of a variant and of its stage is one record order",
-        [said("dev", FAILED, variants=("a",)), said("dev", PASSED)],
+        [evidence_of("dev", FAILED, variants=("a",)), evidence_of("dev", PASSED)],
         PASSED,
         "",
         "",
     ),
     (
         "evidence that is dated ahead counts from its own instant",
-        [said("dev", PASSED, when=15)],
+        [evidence_of("dev", PASSED, when=15)],
         PENDING,
         "VerificationPending",
         "check e2e: the report by ci is dated ahead and counts from then on",
     ),
     (
         "a failure counts at once, five minutes ahead",
-        [said("dev", PASSED), said("dev", FAILED, when=15)],
+        [evidence_of("dev", PASSED), evidence_of("dev", FAILED, when=15)],
         FAILED,
         "VerificationFailed",
         "",
     ),
     (
         "what is dated ahead and agrees holds nothing",
-        [said("dev", PASSED), said("dev", PASSED, when=12, by="ann")],
+        [evidence_of("dev", PASSED), evidence_of("dev", PASSED, when=12, by="ann")],
         PASSED,
         "",
         "",
     ),
     (
         "what is dated ahead takes no failure back yet",
-        [said("dev", FAILED), said("dev", PASSED, when=12)],
+        [evidence_of("dev", FAILED), evidence_of("dev", PASSED, when=12)],
         FAILED,
         "VerificationFailed",
         "",
     ),
     (
         "more than five minutes ahead holds",
-        [said("dev", PASSED, when=16)],
+        [evidence_of("dev", PASSED, when=16)],
         PENDING,
         "FromTheFuture",
         "check e2e: the report by ci is dated in the future and does not count yet",
     ),
     (
         "it counts for nothing beside an answer that passed",
-        [said("dev", PASSED), said("dev", FAILED, when=16, by="ann")],
+        [evidence_of("dev", PASSED), evidence_of("dev", FAILED, when=16, by="ann")],
         PASSED,
         "",
         "ci",
     ),
     (
         "nor before an answer of the same reporter that passed",
-        [said("dev", FAILED, when=900), said("dev", PASSED)],
+        [evidence_of("dev", FAILED, when=900), evidence_of("dev", PASSED)],
         PASSED,
         "",
         "ci",
     ),
     (
         "evidence that was withdrawn says nothing",
-        [replace(said("dev", PASSED), withdrawn=at(2))],
+        [replace(evidence_of("dev", PASSED), withdrawn=at(2))],
         PENDING,
         "VerificationPending",
         "check e2e is not reported for v1 yet",
     ),
     (
         "it does not hide a failure",
-        [said("dev", FAILED), said("dev", PASSED, when=16)],
+        [evidence_of("dev", FAILED), evidence_of("dev", PASSED, when=16)],
         FAILED,
         "VerificationFailed",
         "",
     ),
     (
         "a wrong clock does not hold what others say later",
-        [said("prod", PASSED, when=900), said("dev", PASSED)],
+        [evidence_of("prod", PASSED, when=900), evidence_of("dev", PASSED)],
         PASSED,
         "",
         "",
@@ -199,13 +211,15 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("sentence", "evidence", "verdict", "reason", "told"), ROWS, ids=map(itemgetter(0), ROWS)
+    ("sentence", "evidence", "verdict", "reason", "expected_sentence"),
+    ROWS,
+    ids=map(itemgetter(0), ROWS),
 )
-def test_check(sentence, evidence, verdict, reason, told):
+def test_check(sentence, evidence, verdict, reason, expected_sentence):
     view = EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.verdict is verdict
     assert view.reason == reason or not reason
-    assert told in view.message
+    assert expected_sentence in view.message
 
 
 def test_a_check_says_who_can_answer_it():
@@ -215,7 +229,7 @@ def test_a_check_says_who_can_answer_it():
 
 
 def test_a_check_held_by_the_future_says_when_it_counts():
-    view = EvidenceIndex([said("dev", PASSED, when=30)], NOW).evaluate(
+    view = EvidenceIndex([evidence_of("dev", PASSED, when=30)], NOW).evaluate(
         "dev", "e2e", "a", published("v1")
     )
     assert view.until == view.passes_at == at(30)
@@ -233,12 +247,12 @@ SINCE = [
 
 @pytest.mark.parametrize(("_", "course", "since"), SINCE, ids=map(itemgetter(0), SINCE))
 def test_a_check_has_passed_since(_, course, since):
-    evidence = [said("dev", status, when=when, by=by) for when, status, by in course]
+    evidence = [evidence_of("dev", status, when=when, by=by) for when, status, by in course]
     assert EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1")).at == at(since)
 
 
 def test_a_check_has_passed_since_its_last_failure_was_to_be_tried_again():
-    evidence = [said("dev", PASSED, when=2), said("dev", FAILED, when=4, by="ann")]
+    evidence = [evidence_of("dev", PASSED, when=2), evidence_of("dev", FAILED, when=4, by="ann")]
     index = EvidenceIndex(evidence, NOW)
     assert index.evaluate("dev", "e2e", "a", published("v1"), at(6)).at == at(6)
 
@@ -254,26 +268,26 @@ FUTURE = [
 
 @pytest.mark.parametrize(("_", "course", "passes"), FUTURE, ids=map(itemgetter(0), FUTURE))
 def test_a_check_knows_when_it_will_have_passed(_, course, passes):
-    evidence = [said("dev", status, when=when, by=by) for when, status, by in course]
+    evidence = [evidence_of("dev", status, when=when, by=by) for when, status, by in course]
     view = EvidenceIndex(evidence, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.passes_at == (at(passes) if passes else None)
 
 
 def test_an_answer_is_not_shared_between_variants_published_at_different_times():
-    index = EvidenceIndex([said("dev", PASSED, when=3)], NOW)
+    index = EvidenceIndex([evidence_of("dev", PASSED, when=3)], NOW)
     assert index.evaluate("dev", "e2e", "a", published("v1", 2)).verdict is PASSED
     assert index.evaluate("dev", "e2e", "b", published("v1", 4)).verdict is PENDING
 
 
 def test_commits_tell_variants_apart():
-    index = EvidenceIndex([said("dev", PASSED, "", commit="commit-v1")], NOW)
+    index = EvidenceIndex([evidence_of("dev", PASSED, "", commit="commit-v1")], NOW)
     assert index.evaluate("dev", "e2e", "a", published("v1")).verdict is PASSED
     assert index.evaluate("dev", "e2e", "b", published("v1", 0, "x")).verdict is PENDING
 
 
 EVIDENCE = st.lists(
     st.builds(
-        said,
+        evidence_of,
         st.just("dev"),
         st.sampled_from([PASSED, FAILED, PENDING]),
         st.sampled_from(["v0", "v1"]),
@@ -287,7 +301,7 @@ EVIDENCE = st.lists(
 
 @given(EVIDENCE, st.sampled_from(["ci", "ann", "bob"]))
 def test_an_additional_failure_never_makes_a_check_pass(evidence, by):
-    more = [*evidence, said("dev", FAILED, when=9, by=by)]
+    more = [*evidence, evidence_of("dev", FAILED, when=9, by=by)]
     view = EvidenceIndex(more, NOW).evaluate("dev", "e2e", "a", published("v1"))
     assert view.verdict is FAILED
 

@@ -17,11 +17,11 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     prod,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -45,7 +45,7 @@ ROWS = [
     ),
     (
         "also between sweeps",
-        prod(OK, decided(PUBLISH, **V1), world={"sweep": False}),
+        prod(OK, decided(PUBLISH, **V1), policy_fields={"sweep": False}),
         "Proposed",
         1,
         1,
@@ -165,7 +165,14 @@ ROWS = [
         None,
     ),
     ("with its policy", prod(OK, decided(SUSPEND)), "Suspended", 0, 0, None),
-    ("with its policy's spec", prod(OK, world={"suspended": True}), "Suspended", 0, 0, None),
+    (
+        "with its policy's spec",
+        prod(OK, policy_fields={"suspended": True}),
+        "Suspended",
+        0,
+        0,
+        None,
+    ),
     (
         "the last word wins",
         prod(OK, decided(SUSPEND, stage="prod"), decided(RESUME, stage="prod")),
@@ -224,7 +231,7 @@ ROWS = [
     ),
     (
         "published, verified and suspended: it stays what it was",
-        prod(OK, said("prod", PASSED), decided(SUSPEND), has=published("v1"), open_draft=""),
+        prod(OK, evidence_of("prod", PASSED), decided(SUSPEND), has=published("v1"), open_draft=""),
         "Ready",
         0,
         0,
@@ -232,7 +239,7 @@ ROWS = [
     ),
     (
         "a person may",
-        prod(OK, decided(PUBLISH, **V1), has=published("v2"), world={"revisions": "v1"}),
+        prod(OK, decided(PUBLISH, **V1), has=published("v2"), policy_fields={"revisions": "v1"}),
         "Proposed",
         1,
         1,
@@ -242,7 +249,7 @@ ROWS = [
         "verification lifted: it counts as ready",
         prod(
             OK,
-            said("prod", FAILED),
+            evidence_of("prod", FAILED),
             decided(PUBLISH, OverridableGate.VERIFICATION, when=2, **V1),
             has=published("v1"),
             open_draft="",
@@ -257,7 +264,7 @@ ROWS = [
         prod(
             OK,
             decided(PUBLISH, OverridableGate.VERIFICATION, when=2, **V1),
-            said("prod", FAILED, when=3),
+            evidence_of("prod", FAILED, when=3),
             has=published("v1"),
             open_draft="",
         ),
@@ -270,12 +277,12 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("sentence", "world", "state", "release", "publish", "reasons"),
+    ("sentence", "more", "state", "release", "publish", "reasons"),
     ROWS,
     ids=map(itemgetter(0), ROWS),
 )
-def test_variant(sentence, world, state, release, publish, reasons):
-    decision = evaluate_gates(world)
+def test_variant(sentence, more, state, release, publish, reasons):
+    decision = evaluate_gates(more)
     p = decision.variants["p"]
     assert (p.state, p.release, p.publish) == (state, bool(release), bool(publish))
     if reasons is not None:
@@ -285,8 +292,8 @@ def test_variant(sentence, world, state, release, publish, reasons):
 def test_a_spent_decision_lifts_nothing_for_new_inputs():
     rule = stage("prod", after("dev"))
     lift = decided(PUBLISH, OverridableGate.AFTER, **V1)
-    world = prod(lift, rule=rule, has=published("v1", 5, "old"))
-    p = evaluate_gates(world).variants["p"]
+    policy_facts = prod(lift, rule=rule, has=published("v1", 5, "old"))
+    p = evaluate_gates(policy_facts).variants["p"]
     assert (p.state, [hold.reason for hold in p.holds]) == (VariantState.DRAFTED, ["AfterPending"])
 
 
@@ -298,11 +305,11 @@ GONE_BACK = [
 
 @pytest.mark.parametrize(("_", "has", "candidate"), GONE_BACK, ids=map(itemgetter(0), GONE_BACK))
 def test_a_decision_before_the_last_publication_publishes_no_more(_, has, candidate):
-    world = prod(OK, decided(PUBLISH, **V1), has=has, world={"revisions": candidate})
-    held = evaluate_gates(replace(world, stages=(world.stages[0], BY_HAND)))
+    policy_facts = prod(OK, decided(PUBLISH, **V1), has=has, policy_fields={"revisions": candidate})
+    held = evaluate_gates(replace(policy_facts, stages=(policy_facts.stages[0], BY_HAND)))
     assert held.variants["p"].publish is False
     assert held.variants["p"].release is False
-    automatic = evaluate_gates(world).variants["p"]
+    automatic = evaluate_gates(policy_facts).variants["p"]
     assert automatic.publish is (has.revision == "v1")
 
 
@@ -333,10 +340,10 @@ def test_a_decision_to_publish_is_about(_, trees, revision, expected):
 def test_a_decision_without_trees_does_not_accept_an_adopting_draft():
     about = replace(draft("v1"), adopts=True)
     for trees, held in ((frozenset(), ["AdoptionAwaits"]), (frozenset({about.tree}), [])):
-        world = prod(OK, decided(PUBLISH, trees=trees, **V1), rule=BY_HAND)
-        d, p = world.variants
-        world = replace(world, variants=(d, replace(p, draft=about)))
-        decision = evaluate_gates(world)
+        policy_facts = prod(OK, decided(PUBLISH, trees=trees, **V1), rule=BY_HAND)
+        d, p = policy_facts.variants
+        policy_facts = replace(policy_facts, variants=(d, replace(p, draft=about)))
+        decision = evaluate_gates(policy_facts)
         assert (reasons_of(decision, "p"), decision.variants["p"].publish) == (held, not held)
 
 
@@ -357,7 +364,9 @@ def test_a_decision_without_a_revision_says_that_it_covers_nothing():
 
 def test_a_decision_for_what_is_not_the_candidate_says_that_it_waits():
     decision = evaluate_gates(
-        prod(OK, decided(PUBLISH, stage="prod", revision="v2"), world={"revisions": "v1 v2"})
+        prod(
+            OK, decided(PUBLISH, stage="prod", revision="v2"), policy_fields={"revisions": "v1 v2"}
+        )
     )
     assert "DecisionWaits" in reasons_of(decision, "prod")
 

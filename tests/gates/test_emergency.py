@@ -10,10 +10,10 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     passed,
     published,
-    said,
     stage,
     variant,
     with_spec,
@@ -27,14 +27,14 @@ from fanout.values import replace
 
 AFTER, SOAK, REQUIRES = OverridableGate.AFTER, OverridableGate.SOAK, OverridableGate.REQUIRES
 PROD = stage("prod", after("dev", soak=60), requires=(SIGNED,))
-OK = said("dev", PASSED)
+OK = evidence_of("dev", PASSED)
 
 
 def decide(*overrides, revision="v2", **fields):
     return decided(Action.PUBLISH, *overrides, stage="prod", revision=revision, when=90, **fields)
 
 
-def world(*records, rule=PROD, has="v0", drafts="v1", revisions="v0 v1 v2", **fields):
+def build_facts(*records, rule=PROD, has="v0", drafts="v1", revisions="v0 v1 v2", **fields):
     """Dev at v1, soaked; prod's a and b at v0, with drafts of v1 that ann has approved."""
     d = variant("d", "dev", published("v1"))
     has = published(has) if has else None
@@ -62,47 +62,47 @@ def with_drafts(w, revisions):
 
 
 def test_approvals_keep_a_candidate_until_a_decision_overrides_after_and_soak():
-    assert candidates_of(world()) == ("v1", {})
-    assert candidates_of(world(decide())) == ("v1", {})
-    assert candidates_of(world(decide(AFTER))) == ("v1", {})
-    assert candidates_of(world(decide(AFTER, SOAK))) == ("v2", {})
+    assert candidates_of(build_facts()) == ("v1", {})
+    assert candidates_of(build_facts(decide())) == ("v1", {})
+    assert candidates_of(build_facts(decide(AFTER))) == ("v1", {})
+    assert candidates_of(build_facts(decide(AFTER, SOAK))) == ("v2", {})
 
 
 def test_a_stage_without_soak_is_overridden_by_after_alone():
     rule = stage("prod", after("dev"), requires=(SIGNED,))
-    assert candidates_of(world(decide(AFTER), rule=rule)) == ("v2", {})
+    assert candidates_of(build_facts(decide(AFTER), rule=rule)) == ("v2", {})
 
 
 def test_a_stage_without_after_takes_the_revision_of_any_override():
     rule = stage("prod", requires=(SIGNED,))
-    assert candidates_of(world(rule=rule)) == ("v1", {})
-    assert candidates_of(world(decide(), rule=rule)) == ("v2", {})
+    assert candidates_of(build_facts(rule=rule)) == ("v1", {})
+    assert candidates_of(build_facts(decide(), rule=rule)) == ("v2", {})
     # It was about the drafts of a candidate.
     trees = frozenset({"tree-v2"})
-    assert candidates_of(world(decide(trees=trees), rule=rule)) == ("v1", {})
+    assert candidates_of(build_facts(decide(trees=trees), rule=rule)) == ("v1", {})
 
 
 def test_a_hotfix_of_an_older_line_goes_before_the_candidate():
-    w = world(decide(AFTER, SOAK, revision="v0.1"), revisions="v0 v0.1 v1 v2")
+    w = build_facts(decide(AFTER, SOAK, revision="v0.1"), revisions="v0 v0.1 v1 v2")
     assert candidates_of(w) == ("v0.1", {})
 
 
 def test_no_decision_takes_a_stage_back():
-    w = world(decide(AFTER, SOAK, revision="v0"), has="v1", drafts="v2", revisions="v0 v1 v2")
+    w = build_facts(decide(AFTER, SOAK, revision="v0"), has="v1", drafts="v2", revisions="v0 v1 v2")
     assert candidates_of(w) == ("v1", {})
 
 
 def test_the_fix_goes_with_what_else_it_needs():
-    w = with_drafts(world(decide(AFTER, SOAK)), {"a": "v2", "b": "v2"})
+    w = with_drafts(build_facts(decide(AFTER, SOAK)), {"a": "v2", "b": "v2"})
     decision = evaluate_gates(w).variants["a"]
     assert (decision.release, decision.publish) == (True, False)  # approvals of v2
-    w = with_drafts(world(decide(AFTER, SOAK, REQUIRES)), {"a": "v2", "b": "v2"})
+    w = with_drafts(build_facts(decide(AFTER, SOAK, REQUIRES)), {"a": "v2", "b": "v2"})
     assert evaluate_gates(w).variants["a"].publish
 
 
 def test_a_variant_alone_goes_first_and_the_others_stay():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
-    w = world(decision)
+    w = build_facts(decision)
     assert candidates_of(w) == ("v1", {"a": "v2"})
     w = with_drafts(w, {"a": "v2"})
     assert candidates_of(w) == ("v1", {"a": "v2"})
@@ -115,7 +115,7 @@ def test_a_variant_alone_goes_first_and_the_others_stay():
 @pytest.mark.parametrize("overrides", [(AFTER, SOAK, REQUIRES), (REQUIRES,)])
 def test_a_decision_about_a_revision_covers_drafts_that_it_does_not_name(overrides):
     """Only the draft of one variant was there; of the other it has been written since."""
-    w = with_drafts(world(decide(*overrides, trees=frozenset({"tree-v2"}))), {"a": "v2"})
+    w = with_drafts(build_facts(decide(*overrides, trees=frozenset({"tree-v2"}))), {"a": "v2"})
     w = replace(w, variants=(*w.variants[:2], replace(w.variants[2], draft=draft("v2", "-new"))))
     w = replace(w, revisions=("v0", "v2"))
     is_about_revision = AFTER in overrides
@@ -130,7 +130,7 @@ def test_a_decision_about_a_revision_covers_drafts_that_it_does_not_name(overrid
 
 def test_a_variant_ahead_of_its_stage_stays_until_the_stage_follows():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
-    w = world(decision)
+    w = build_facts(decision)
     ahead = replace(w.variants[1], published=published("v2", 95), draft=None)
     w = replace(w, variants=(w.variants[0], ahead, w.variants[2]))
     assert candidates_of(w) == ("v1", {"a": "v2"})
@@ -156,9 +156,9 @@ def test_a_variant_ahead_of_its_stage_stays_until_the_stage_follows():
 )
 def test_the_fix_of_a_failed_variant_does_not_end_the_halt_of_the_others(report, halted):
     rule = stage("prod", after("dev", soak=60))
-    told = said("prod", FAILED, "v1", when=60, variants=("a",))
-    told = with_spec(told, **report)
-    w = world(decide(AFTER, SOAK, variants=("a",)), told, rule=rule)
+    reports = evidence_of("prod", FAILED, "v1", when=60, variants=("a",))
+    reports = with_spec(reports, **report)
+    w = build_facts(decide(AFTER, SOAK, variants=("a",)), reports, rule=rule)
     ahead = replace(w.variants[1], published=published("v2", 95), draft=None)
     w = replace(w, variants=(w.variants[0], ahead, w.variants[2]))
     evaluation = evaluate_gates(w)
@@ -181,7 +181,9 @@ def test_the_fix_of_a_failed_variant_does_not_end_the_halt_of_the_others(report,
 def test_a_fix_does_not_wait_for_what_is_in_flight(overrides, releases):
     """`inFlight: Serialize`, and a is not through with the revision that the fix is for."""
     rule = stage("prod", after("dev", soak=60))
-    w = with_drafts(world(decide(*overrides), rule=rule, serialize=True), {"a": "v2", "b": "v2"})
+    w = with_drafts(
+        build_facts(decide(*overrides), rule=rule, serialize=True), {"a": "v2", "b": "v2"}
+    )
     verifying = replace(w.variants[1], published=published("v1", 80))
     w = replace(w, variants=(w.variants[0], verifying, w.variants[2]))
     evaluation = evaluate_gates(w)
@@ -192,10 +194,10 @@ def test_a_fix_does_not_wait_for_what_is_in_flight(overrides, releases):
 
 def test_a_newer_revision_goes_past_what_is_in_flight_with_an_override_of_the_budget():
     rule = stage("prod", after("dev"))
-    passed_dev = said("dev", PASSED, "v2", when=50)
+    passed_dev = evidence_of("dev", PASSED, "v2", when=50)
     budget = decide(OverridableGate.BUDGET)
     for decisions, reasons in (((), {"Serialized"}), ((budget,), set())):
-        w = world(passed_dev, *decisions, rule=rule, serialize=True)
+        w = build_facts(passed_dev, *decisions, rule=rule, serialize=True)
         w = with_drafts(w, {"a": "v2", "b": "v2"})
         dev, a, b = w.variants
         dev = replace(dev, published=published("v2", 40))
@@ -203,16 +205,16 @@ def test_a_newer_revision_goes_past_what_is_in_flight_with_an_override_of_the_bu
         b = replace(b, published=published("v1", 80))
         evaluation = evaluate_gates(replace(w, variants=(dev, a, b)))
         for name in ("a", "b"):
-            found = {str(hold.reason) for hold in evaluation.variants[name].holds}
-            assert found == reasons, evaluation.stages["prod"]
+            hold_reasons = {str(hold.reason) for hold in evaluation.variants[name].holds}
+            assert hold_reasons == reasons, evaluation.stages["prod"]
 
 
 def test_a_failure_of_the_candidate_does_not_halt_its_fix():
     decision = decide(AFTER, SOAK, REQUIRES, variants=("a",))
-    w = with_drafts(world(decision), {"a": "v2"})
+    w = with_drafts(build_facts(decision), {"a": "v2"})
     broken = replace(variant("c", "prod", published("v1", 50)))
-    told = said("prod", FAILED, "v1", when=60, variants=("c",))
-    records = replace(w.records, evidence=(*w.records.evidence, told))
+    reports = evidence_of("prod", FAILED, "v1", when=60, variants=("c",))
+    records = replace(w.records, evidence=(*w.records.evidence, reports))
     w = replace(w, variants=(*w.variants, broken), records=records)
     assert evaluate_gates(w).stages["prod"].halted
     assert evaluate_gates(w).variants["a"].publish
@@ -220,7 +222,7 @@ def test_a_failure_of_the_candidate_does_not_halt_its_fix():
 
 def test_another_revision_does_not_use_a_decision_up():
     """It waits without overrides; the publication of v1 leaves it active, one of v3 does not."""
-    w = world(decide(), approved("bob"))
+    w = build_facts(decide(), approved("bob"))
     evaluation = evaluate_gates(w)
     [name] = {it.name for it in w.records.decisions}
     assert evaluation.variants["a"].waiting == (name,)
@@ -236,7 +238,7 @@ def test_another_revision_does_not_use_a_decision_up():
 
 def test_a_decision_that_was_carried_out_does_not_act_again():
     """v2 was published by it, then v1 by a pin of the spec, which left nothing waiting."""
-    w = world(decide(AFTER, SOAK, REQUIRES), rule=replace(PROD, automatic=False))
+    w = build_facts(decide(AFTER, SOAK, REQUIRES), rule=replace(PROD, automatic=False))
     back = [replace(it, published=published("v1", 95), draft=draft("v2")) for it in w.variants[1:]]
     w = replace(w, variants=(w.variants[0], *back))
     assert not evaluate_gates(w).variants["a"].release

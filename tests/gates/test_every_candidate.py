@@ -17,10 +17,10 @@ from gates.worlds import (
     after,
     approved,
     draft,
+    evidence_of,
     facts,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -55,7 +55,7 @@ def befores() -> Iterator[Before]:
 def policy(allowed: Sequence[int], pair: Sequence[Variant], before: Before) -> PolicyFacts:
     """The world as facts."""
     has, stands, earlier = before
-    records = [said("dev", STANDS[stands], f"v{has}")] if stands != "verifying" else []
+    records = [evidence_of("dev", STANDS[stands], f"v{has}")] if stands != "verifying" else []
     variants = [variant("d", "dev", published(f"v{has}"))]
     for name, (own, drafted, signed) in zip("pq", pair, strict=True):
         open_draft = draft(f"v{drafted}", name) if drafted else None
@@ -77,7 +77,7 @@ def policy(allowed: Sequence[int], pair: Sequence[Variant], before: Before) -> P
 @pytest.mark.parametrize("allowed", [ALLOWED, NARROWED], ids=["all allowed", "narrowed"])
 def test_every_candidate(allowed: tuple[int, ...], record_property):
     pairs = list(combinations_with_replacement(VARIANTS, 2))
-    found, count = [], 0
+    differences, count = [], 0
     for number, before in enumerate(befores()):
         has, stands, earlier = before
         passing = earlier | ({has} if stands == "ready" else set())
@@ -89,6 +89,8 @@ def test_every_candidate(allowed: tuple[int, ...], record_property):
             wanted = candidate(allowed, pair, passing, possible)
             count += 1
             if chosen != f"v{wanted}":
-                found.append(f"{allowed} {pair} {before}: {chosen} and not v{wanted}")
+                differences.append(f"{allowed} {pair} {before}: {chosen} and not v{wanted}")
     record_property("worlds", count)
-    assert not found, "\n".join([f"{len(found)} of {count} disagree", *found[:10]])
+    assert not differences, "\n".join(
+        [f"{len(differences)} of {count} disagree", *differences[:10]]
+    )

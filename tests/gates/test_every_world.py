@@ -41,9 +41,9 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     published,
-    said,
     stage,
     variant,
     with_spec,
@@ -158,7 +158,7 @@ def refused() -> Iterator[World]:
         )
 
 
-def refusals(world: World, own: str) -> Iterator[ReviewFacts]:
+def refusals(inputs: World, own: str) -> Iterator[ReviewFacts]:
     """The changes that somebody requests of the draft; the approvals are of minute 1."""
     by, when, changes = {
         "stands": ("cid", 2, {}),
@@ -168,7 +168,7 @@ def refusals(world: World, own: str) -> Iterator[ReviewFacts]:
         "is of another revision": ("cid", 2, {"revision": "v0"}),
         "is of another variant": ("cid", 2, {"variants": ("other",)}),
         "is by somebody who is not asked": ("eve", 2, {}),
-    }[world.refusal]
+    }[inputs.refusal]
     link = "https://git.example.com/7"
     values = {"revision": "v1", "variants": (own,), **changes}
     yield ReviewFacts(at(when), by, link, own, SIGNED.name, **values)
@@ -178,23 +178,23 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
     """One policy with a stage for each world; they share window and newer revision."""
     rules, variants, records, requested = {}, [], [], []
     history: dict[tuple[str, str], RevisionHistory] = {}
-    for number, world in enumerate(worlds):
-        for name, before in named(world):
+    for number, inputs in enumerate(worlds):
+        for name, before in named(inputs):
             if name not in rules:
                 rules[name] = stage(name, rollout=Rollout(max_failures=before.borne))
                 tell(name, before, variants, records, history)
         own = f"prod-{number}"
-        require = world.require
+        require = inputs.require
         wanted = {"require": require} if isinstance(require, Require) else {"at_least": require}
-        gate = after(*(name for name, _ in named(world)), soak=SOAK, **wanted)
-        rules[own] = stage(own, gate, requires=(SIGNED,), automatic=world.automatic)
-        open_draft = replace(draft("v1"), conflict_count=int(world.conflict))
+        gate = after(*(name for name, _ in named(inputs)), soak=SOAK, **wanted)
+        rules[own] = stage(own, gate, requires=(SIGNED,), automatic=inputs.automatic)
+        open_draft = replace(draft("v1"), conflict_count=int(inputs.conflict))
         variants.append(variant(own, own, draft=open_draft))
-        records += [approved(person, of=own) for person in ("ann", "bob")[: world.approvals]]
-        requested += refusals(world, own) if world.refusal else ()
-        if world.decided:
-            records.append(decided(Action.PUBLISH, *world.lifts, stage=own, revision="v1"))
-        if world.accepted:
+        records += [approved(person, of=own) for person in ("ann", "bob")[: inputs.approvals]]
+        requested += refusals(inputs, own) if inputs.refusal else ()
+        if inputs.decided:
+            records.append(decided(Action.PUBLISH, *inputs.lifts, stage=own, revision="v1"))
+        if inputs.accepted:
             seen = {"variants": (own,), "trees": frozenset({open_draft.tree})}
             accepted = decided(Action.PUBLISH, stage=own, revision="v1", **seen)
             records.append(with_spec(accepted, accept_conflicts=True))
@@ -211,9 +211,9 @@ def policy(worlds: Sequence[World]) -> PolicyFacts:
     return replace(made, records=replace(made.records, requested_changes=tuple(requested)))
 
 
-def named(world: World) -> list[tuple[str, Before]]:
+def named(inputs: World) -> list[tuple[str, Before]]:
     """The stages before, by names that worlds of one policy share."""
-    return [(f"{place} {', '.join(it.states)}", it) for place, it in zip("abc", world.stages)]  # noqa: B905
+    return [(f"{place} {', '.join(it.states)}", it) for place, it in zip("abc", inputs.stages)]  # noqa: B905
 
 
 def tell(name, before, variants, records, history) -> None:
@@ -223,7 +223,8 @@ def tell(name, before, variants, records, history) -> None:
         has = published("v2", story.left) if story.away(NOW) else published("v1", story.back or 0)
         variants.append(variant(own, name, has if story.published else None))
         records += [
-            said(name, verdict, when=when, variants=(own,)) for when, verdict in story.answers
+            evidence_of(name, verdict, when=when, variants=(own,))
+            for when, verdict in story.answers
         ]
     spans = before.stretches(RECORDED)
     if spans:
@@ -237,13 +238,13 @@ def tell(name, before, variants, records, history) -> None:
         )
 
 
-def differs(decision: PolicyEvaluation, own: str, world: World, expected: Expected) -> str:
+def differs(decision: PolicyEvaluation, own: str, inputs: World, expected: Expected) -> str:
     """Where the evaluator says otherwise; nothing if they agree."""
     view, item = decision.stages[own], decision.variants[own]
     state = VariantState.PROPOSED if expected.published else VariantState.RELEASED
     if not expected.released:
         state = VariantState.HELD if expected.held else VariantState.DRAFTED
-    told = frozenset(str(hold.reason) for hold in item.holds)
+    reasons = frozenset(str(hold.reason) for hold in item.holds)
     opens = None if expected.opens is None else at(expected.opens)
     faults = [
         (view.candidate, expected.candidate),
@@ -253,14 +254,14 @@ def differs(decision: PolicyEvaluation, own: str, world: World, expected: Expect
         (item.state, state),
         (view.verdict, PENDING),
     ]
-    found = [f"{has} and not {wanted}" for has, wanted in faults if has != wanted]
-    if not expected.must <= told <= expected.may:
-        found.append(f"told {sorted(told)}, to be told {sorted(expected.must)}")
-    if world.window != "closed" and expected.candidate == "v1" and view.next != opens:
-        found.append(f"next {view.next} and not {opens}")
-    if world.window == "closed" and expected.gate is PASSED and not expected.released:
-        found += [] if view.next in (at(EDGE), opens) else [f"next {view.next}, not the edge"]
-    return "; ".join(found)
+    differences = [f"{has} and not {wanted}" for has, wanted in faults if has != wanted]
+    if not expected.must <= reasons <= expected.may:
+        differences.append(f"told {sorted(reasons)}, to be told {sorted(expected.must)}")
+    if inputs.window != "closed" and expected.candidate == "v1" and view.next != opens:
+        differences.append(f"next {view.next} and not {opens}")
+    if inputs.window == "closed" and expected.gate is PASSED and not expected.released:
+        differences += [] if view.next in (at(EDGE), opens) else [f"next {view.next}, not the edge"]
+    return "; ".join(differences)
 
 
 def before_differs(decision: PolicyEvaluation, name: str, before: Before, *, newer: bool) -> str:
@@ -272,7 +273,7 @@ def before_differs(decision: PolicyEvaluation, name: str, before: Before, *, new
         FAILED: VariantState.FAILED,
         PENDING: VariantState.VERIFYING,
     }
-    gone = newer or before.left is not None
+    has_moved = newer or before.left is not None
     spans = before.stretches(NOW)
     begun = spans[-1][0] if spans else None
     failed = sum(it.at(NOW) is FAILED for it in before.stories)
@@ -284,9 +285,9 @@ def before_differs(decision: PolicyEvaluation, name: str, before: Before, *, new
         if before.left is None
         else (0, 0),
         (view.candidate, "v2" if newer else "v1"),
-        (view.halted, not gone and failed > before.borne),
+        (view.halted, not has_moved and failed > before.borne),
     ]
-    if not gone:
+    if not has_moved:
         for number, story in enumerate(before.stories):
             stand = story.at(NOW)
             wanted = VariantState.DRAFTED if stand is None else stands[stand]
@@ -297,26 +298,26 @@ def before_differs(decision: PolicyEvaluation, name: str, before: Before, *, new
 def disagreements(worlds: Sequence[World]) -> list[str]:
     """All worlds of one policy in which the two do not agree."""
     decision = evaluate_gates(policy(worlds))
-    found, seen = [], set()
-    for number, world in enumerate(worlds):
-        fault = differs(decision, f"prod-{number}", world, judge(world))
-        found += [f"{world}: {fault}"] if fault else []
-        for name, before in named(world):
+    differences, seen = [], set()
+    for number, inputs in enumerate(worlds):
+        fault = differs(decision, f"prod-{number}", inputs, judge(inputs))
+        differences += [f"{inputs}: {fault}"] if fault else []
+        for name, before in named(inputs):
             if name not in seen:
                 seen.add(name)
-                fault = before_differs(decision, name, before, newer=world.newer)
-                found += [f"{name}: {fault}"] if fault else []
-    return found
+                fault = before_differs(decision, name, before, newer=inputs.newer)
+                differences += [f"{name}: {fault}"] if fault else []
+    return differences
 
 
 def policies(worlds: Iterable[World]) -> Iterator[list[World]]:
     """Worlds by policy: those that share a window and a newer revision go into one."""
     groups: dict[tuple[str, bool], list[World]] = {}
-    for world in worlds:
-        group = groups.setdefault((world.window, world.newer), [])
-        group.append(world)
+    for inputs in worlds:
+        group = groups.setdefault((inputs.window, inputs.newer), [])
+        group.append(inputs)
         if len(group) == PER_POLICY:
-            yield groups.pop((world.window, world.newer))
+            yield groups.pop((inputs.window, inputs.newer))
     yield from groups.values()
 
 
@@ -327,41 +328,41 @@ SHARES = 4
 @pytest.mark.parametrize("share", range(SHARES))
 @pytest.mark.parametrize("borne", [0, 1], ids=["no failure is borne", "one failure is borne"])
 def test_every_world(borne, share, record_property):
-    found = []
+    differences = []
     for number, worlds in enumerate(policies(every_world(borne))):
         if number % SHARES == share:
-            found += disagreements(worlds)
+            differences += disagreements(worlds)
             record_property("worlds", len(worlds))
-    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+    assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 
 def test_every_world_that_a_person_decides_about(record_property):
-    found = []
+    differences = []
     for worlds in policies(overridden()):
-        found += disagreements(worlds)
+        differences += disagreements(worlds)
         record_property("worlds", len(worlds))
-    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+    assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 
 def test_every_world_with_a_merge_conflict(record_property):
-    found = []
+    differences = []
     for worlds in policies(conflicting()):
-        found += disagreements(worlds)
+        differences += disagreements(worlds)
         record_property("worlds", len(worlds))
-    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+    assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 
 def test_every_world_in_which_somebody_requests_changes(record_property):
-    found = []
+    differences = []
     for worlds in policies(refused()):
-        found += disagreements(worlds)
+        differences += disagreements(worlds)
         record_property("worlds", len(worlds))
-    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+    assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 
 def test_a_world_alone_is_judged_as_it_is_among_others(record_property):
     every = chain(every_world(0), every_world(1), overridden(), conflicting(), refused())
-    alone = [world for number, world in enumerate(every) if number % 499 == 0]
-    found = [fault for world in alone for fault in disagreements([world])]
+    alone = [inputs for number, inputs in enumerate(every) if number % 499 == 0]
+    differences = [fault for inputs in alone for fault in disagreements([inputs])]
     record_property("worlds", len(alone))
-    assert not found, "\n".join(found[:10])
+    assert not differences, "\n".join(differences[:10])

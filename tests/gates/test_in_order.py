@@ -6,11 +6,11 @@ from gates.worlds import (
     after,
     at,
     draft,
+    evidence_of,
     facts,
     passed,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -21,7 +21,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import DraftFacts, Publication
 
 DEV = stage("dev")
-OK = said("dev", PASSED)
+OK = evidence_of("dev", PASSED)
 
 
 def dev(*variants, **fields):
@@ -61,8 +61,8 @@ def test_a_stage_after_that_has_the_revision_is_not_waited_for():
 
 def test_serialize_waits_with_other_inputs_too():
     it = variant("d", "dev", published("v1", 2), draft=draft("v1", "-new"))
-    world = facts([DEV], [it], OK, serialize=True)
-    assert reasons_of(evaluate_gates(world), "d") == ["Serialized"]
+    policy_facts = facts([DEV], [it], OK, serialize=True)
+    assert reasons_of(evaluate_gates(policy_facts), "d") == ["Serialized"]
     assert evaluate_gates(facts([DEV], [it], OK)).variants["d"].publish
 
 
@@ -92,8 +92,8 @@ SOURCES = [
 def test_a_changed_source_object_goes_through_the_stages_in_order(before, goes):
     rules = [DEV, stage("mid", after("dev")), stage("prod", after("mid"))]
     variants = [before, sized("p", "prod", "1", wants="2"), variant("m", "mid", published("v1"))]
-    told = [said(name, PASSED) for name in ("dev", "mid", "prod")]
-    decision = evaluate_gates(facts(rules, variants, *told))
+    reports = [evidence_of(name, PASSED) for name in ("dev", "mid", "prod")]
+    decision = evaluate_gates(facts(rules, variants, *reports))
     assert decision.variants["p"].publish is goes
     assert ("SourceAwaits" in reasons_of(decision, "p")) is not goes
 

@@ -13,11 +13,11 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -53,7 +53,7 @@ def variants(draw, name):
 
 
 EVIDENCE = st.builds(
-    said,
+    evidence_of,
     st.sampled_from(STAGES),
     st.sampled_from(list(Verdict)),
     st.sampled_from(REVISIONS),
@@ -109,12 +109,12 @@ def worlds(draw) -> PolicyFacts:
 
 
 @given(worlds())
-def test_remembering_and_asking_again_at_the_same_instant_changes_nothing(world):
-    first = evaluate_gates(world)
-    assert evaluate_gates(world) == first
-    again = evaluate_gates(replace(world, history=first.history))
+def test_remembering_and_asking_again_at_the_same_instant_changes_nothing(policy_facts):
+    first = evaluate_gates(policy_facts)
+    assert evaluate_gates(policy_facts) == first
+    again = evaluate_gates(replace(policy_facts, history=first.history))
     assert again.history == first.history
-    assert evaluate_gates(replace(world, history=again.history)) == again
+    assert evaluate_gates(replace(policy_facts, history=again.history)) == again
     for name, item in first.variants.items():
         other = again.variants[name]
         assert (other.state, other.release, other.publish) == (
@@ -128,30 +128,35 @@ def test_remembering_and_asking_again_at_the_same_instant_changes_nothing(world)
 
 
 @given(worlds(), st.integers(0, 999))
-def test_the_order_of_variants_is_irrelevant(world, seed):
-    shuffled = list(world.variants)
+def test_the_order_of_variants_is_irrelevant(policy_facts, seed):
+    shuffled = list(policy_facts.variants)
     Random(seed).shuffle(shuffled)
     decision, other = (
-        evaluate_gates(world),
-        evaluate_gates(replace(world, variants=tuple(shuffled))),
+        evaluate_gates(policy_facts),
+        evaluate_gates(replace(policy_facts, variants=tuple(shuffled))),
     )
     assert other == decision
     assert list(other.variants) == list(decision.variants)
 
 
 @given(worlds())
-def test_the_answer_s_candidates_are_those_that_were_rendered(world):
-    decision = evaluate_gates(world)
+def test_the_answer_s_candidates_are_those_that_were_rendered(policy_facts):
+    decision = evaluate_gates(policy_facts)
     assert {name: item.candidate for name, item in decision.stages.items()} == choose_candidates(
-        world
+        policy_facts
     )
 
 
 @given(worlds(), st.sampled_from(STAGES), st.sampled_from(REVISIONS))
-def test_an_additional_failure_never_improves_a_verdict_or_opens_a_gate(world, name, revision):
-    bad = said(name, FAILED, revision, when=9, by="zoe")
-    worse = replace(world, records=replace(world.records, evidence=(*world.records.evidence, bad)))
-    before, then = evaluate_gates(world), evaluate_gates(worse)
+def test_an_additional_failure_never_improves_a_verdict_or_opens_a_gate(
+    policy_facts, name, revision
+):
+    bad = evidence_of(name, FAILED, revision, when=9, by="zoe")
+    worse = replace(
+        policy_facts,
+        records=replace(policy_facts.records, evidence=(*policy_facts.records.evidence, bad)),
+    )
+    before, then = evaluate_gates(policy_facts), evaluate_gates(worse)
     for key, item in before.stages.items():
         for about, verdict in item.verdicts.items():
             assert RANK[then.stages[key].verdicts.get(about, PENDING)] <= RANK[verdict]
@@ -165,9 +170,9 @@ def test_an_additional_failure_never_improves_a_verdict_or_opens_a_gate(world, n
 
 
 @given(worlds())
-def test_every_released_or_published_variant_may_be(world):
-    decision = evaluate_gates(world)
-    for item in world.variants:
+def test_every_released_or_published_variant_may_be(policy_facts):
+    decision = evaluate_gates(policy_facts)
+    for item in policy_facts.variants:
         answer = decision.variants[item.name]
         if answer.release or answer.publish:
             assert item.draft is not None
@@ -185,17 +190,17 @@ def test_every_released_or_published_variant_may_be(world):
 
 
 @given(worlds())
-def test_the_next_instant_is_later_than_now_and_every_hold_is_told(world):
-    decision = evaluate_gates(world)
+def test_the_next_instant_is_later_than_now_and_every_hold_is_told(policy_facts):
+    decision = evaluate_gates(policy_facts)
     instants = [decision.next, *(item.next for item in decision.stages.values())]
-    assert all(instant is None or instant > world.now for instant in instants)
+    assert all(instant is None or instant > policy_facts.now for instant in instants)
     holds = [hold for item in decision.variants.values() for hold in item.holds]
     assert all(hold.reason and hold.message and hold.who for hold in holds)
 
 
 @given(worlds())
-def test_no_state_changes_before_the_next_instant(world):
-    settled = replace(world, history=evaluate_gates(world).history)
+def test_no_state_changes_before_the_next_instant(policy_facts):
+    settled = replace(policy_facts, history=evaluate_gates(policy_facts).history)
     decision = evaluate_gates(settled)
     horizon = decision.next or at(9999)
     just_before = evaluate_gates(replace(settled, now=horizon - timedelta(seconds=1)))

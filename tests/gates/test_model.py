@@ -13,7 +13,7 @@ from time import monotonic
 import pytest
 from gates.events import TARGETS, Events, minutes
 from gates.executor import Place, Seen
-from gates.worlds import FAILED, PASSED, approved, at, said
+from gates.worlds import FAILED, PASSED, approved, at, evidence_of
 from hypothesis import HealthCheck, seed, settings
 from hypothesis.stateful import invariant, run_state_machine_as_test
 
@@ -109,13 +109,13 @@ class Running(Events):
         elif reason == "VerificationPending" and item.state is VariantState.VERIFYING:
             more = [
                 replace(
-                    said(of.stage, PASSED, of.published.revision, by=by, variants=(name,)),
+                    evidence_of(of.stage, PASSED, of.published.revision, by=by, variants=(name,)),
                     at=facts.now,
                 )
                 for by in ("ci", "ann")
             ]
-            heard = replace(records, evidence=(*records.evidence, *more))
-            view = evaluate_gates(replace(facts, records=heard)).variants[name]
+            records_after = replace(records, evidence=(*records.evidence, *more))
+            view = evaluate_gates(replace(facts, records=records_after)).variants[name]
             assert view.state is VariantState.READY or view.holds[0].reason != reason, (item, view)
 
     def teardown(self):
@@ -177,9 +177,9 @@ class Running(Events):
         assert self.oracle.gate(facts, of, draft.revision, lifted) is PASSED, (name, draft)
         assert not self.oracle.halted(facts, of, draft.revision), (name, draft)
         if of.requires and OverridableGate.REQUIRES not in lifted:
-            gone = {a.spec.revokes for a in facts.records.approvals}
+            revoked = {a.spec.revokes for a in facts.records.approvals}
             assert any(
-                draft.tree in a.trees and a.name not in gone for a in facts.records.approvals
+                draft.tree in a.trees and a.name not in revoked for a in facts.records.approvals
             ), f"{name} is published without approval"
         if not facts.sweep:
             assert self.oracle.ordered(facts, it, draft.revision)

@@ -12,11 +12,11 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     later,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -39,18 +39,18 @@ def minutes(number: int) -> timedelta:
     return timedelta(minutes=number)
 
 
-def opens(world: PolicyFacts, name: str) -> float | None:
+def opens(policy_facts: PolicyFacts, name: str) -> float | None:
     """When the gate of a stage first holds, minute by minute, if nobody does anything."""
     for minute in range(NOW, LAST):
-        world = later(world, minute)
-        if evaluate_gates(world).stages[name].gate is PASSED:
+        policy_facts = later(policy_facts, minute)
+        if evaluate_gates(policy_facts).stages[name].gate is PASSED:
             return minute
     return None
 
 
 EVIDENCE = st.lists(
     st.builds(
-        said,
+        evidence_of,
         st.just("dev"),
         st.sampled_from([PASSED, PASSED, FAILED, PENDING]),
         when=st.integers(4, 20),
@@ -74,16 +74,16 @@ ROLLOUTS = st.builds(
     timeout=st.sampled_from([None, minutes(9)]),
     soak=st.sampled_from([0, 5]),
     join=st.sampled_from([None, 0, 3]),
-    left=st.booleans(),
+    left_at=st.booleans(),
 )
 def test_a_gate_opens_by_time_when_the_stage_says_so_and_not_before(
-    evidence, rollout, timeout, soak, join, left
+    evidence, rollout, timeout, soak, join, left_at
 ):
     dev = stage("dev", verification=(check_rule("e2e", timeout=timeout),), rollout=rollout)
     before = "dev" if join is None else "join"
     joins = stage("join", after("dev", soak=join or 0), verification=(), control_flow=True)
     prod = stage("prod", after(before, soak=soak))
-    world = facts(
+    policy_facts = facts(
         (dev, joins, prod),
         (
             variant("a", "dev", published("v1", 2)),
@@ -92,17 +92,17 @@ def test_a_gate_opens_by_time_when_the_stage_says_so_and_not_before(
         ),
         *sorted(evidence, key=lambda it: it.at),
         now=NOW,
-        history={("dev", "v1"): passed(-30, -29)} if left else {},
+        history={("dev", "v1"): passed(-30, -29)} if left_at else {},
     )
-    settled = later(world, NOW)
-    found = evaluate_gates(settled).stages["prod"]
+    settled = later(policy_facts, NOW)
+    evaluation = evaluate_gates(settled).stages["prod"]
     instant = opens(settled, "prod")
     if instant == NOW:
-        assert found.gate is PASSED
+        assert evaluation.gate is PASSED
         return
-    assert found.next == (at(instant) if instant is not None else None), found.holds
+    assert evaluation.next == (at(instant) if instant is not None else None), evaluation.holds
     seen = evaluate_gates(settled)
-    assert seen.next is None or found.next is None or seen.next <= found.next
+    assert seen.next is None or evaluation.next is None or seen.next <= evaluation.next
 
 
 BY_TIME = stage("dev", rollout=Rollout(min_ready=minutes(45)))
@@ -112,7 +112,7 @@ D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v
 def ready(*records, rules=(), variants=(D, P), now=16.0, **fields):
     """Dev is verified since minute 1, and has to stay so for 45 minutes."""
     rules = rules or (BY_TIME, stage("prod", after("dev")))
-    return facts(rules, variants, said("dev", PASSED), *records, now=now, **fields)
+    return facts(rules, variants, evidence_of("dev", PASSED), *records, now=now, **fields)
 
 
 NEXT = [
@@ -139,17 +139,17 @@ NEXT = [
 
 @pytest.mark.parametrize(("_", "it", "minute"), NEXT, ids=[row[0] for row in NEXT])
 def test_the_next_instant_behind_a_stage_in_which_a_clock_runs(_, it, minute):
-    found = evaluate_gates(it)
+    evaluation = evaluate_gates(it)
     instant = at(minute) if minute is not None else None
-    assert found.stages["prod"].next == instant
-    assert found.variants["p"].next == instant
+    assert evaluation.stages["prod"].next == instant
+    assert evaluation.variants["p"].next == instant
 
 
 def test_a_failure_that_is_borne_opens_the_gate_at_its_deadline():
     rollout = Rollout(max_failures=1, progress_deadline=minutes(40))
     rules = (stage("dev", rollout=rollout), stage("prod", after("dev")))
     late = variant("e", "dev", published("v1", 2))
-    it = facts(rules, (D, late, P), said("dev", PASSED, variants=("d",)), now=16)
+    it = facts(rules, (D, late, P), evidence_of("dev", PASSED, variants=("d",)), now=16)
     assert evaluate_gates(it).stages["prod"].next == at(42)
     strict = replace(rules[0], rollout=rollout.model_copy(update={"max_failures": 0}))
     assert evaluate_gates(replace(it, stages=(strict, rules[1]))).stages["prod"].next is None
@@ -158,9 +158,9 @@ def test_a_failure_that_is_borne_opens_the_gate_at_its_deadline():
 def test_a_variant_without_a_slot_waits_for_future_evidence_and_then_min_ready():
     rule = stage("dev", rollout=Rollout(max_in_flight=1, min_ready=minutes(10)))
     waits = variant("e", "dev", draft=draft("v1"))
-    it = facts((rule,), (D, waits), said("dev", PASSED, when=14), now=10)
-    found = evaluate_gates(it)
-    assert (found.variants["d"].next, found.variants["e"].next) == (at(14), at(24))
-    assert found.variants["e"].holds[0].who == gate_wording.format_budget_actor(
+    it = facts((rule,), (D, waits), evidence_of("dev", PASSED, when=14), now=10)
+    evaluation = evaluate_gates(it)
+    assert (evaluation.variants["d"].next, evaluation.variants["e"].next) == (at(14), at(24))
+    assert evaluation.variants["e"].holds[0].who == gate_wording.format_budget_actor(
         gate_wording.TIME_ALONE
     )

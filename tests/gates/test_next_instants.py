@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from gates.rolling import ok, rolling, under_way, waiting, world
+from gates.rolling import ok, rolling, rollout_facts, under_way, waiting
 from gates.worlds import (
     OK,
     PASSED,
@@ -14,12 +14,12 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     passed,
     prod,
     published,
-    said,
     stage,
     variant,
     with_spec,
@@ -41,14 +41,16 @@ ONE = {"max_in_flight": 1}
 
 def rolled(*variants, check="e2e", records=(), now=10, **rollout):
     """A rollout of v2 that began at minute 5."""
-    return world(rolling(**rollout), variants, *records, now=now, rule={"verification": (check,)})
+    return rollout_facts(
+        rolling(**rollout), variants, *records, now=now, rule={"verification": (check,)}
+    )
 
 
 def office(*records, soak=0.0, history=None, **fields):
     """A variant behind dev, while the window that opens at minute 60 is closed."""
     rule = stage("prod", after("dev", soak=soak), **fields)
     beside = {"calendars": (HOUR,), "history": history or {}}
-    return prod(OK, *records, rule=rule, world=beside)
+    return prod(OK, *records, rule=rule, policy_fields=beside)
 
 
 SOAKS = {("dev", "v1"): passed(5)}
@@ -87,14 +89,19 @@ NEXT = [
 def decided_for(it, name, when):
     """What is decided for a variant then, when a pass has been and nothing else has happened."""
     facts_then = replace(it, history=evaluate_gates(it).history, now=when)
-    found = evaluate_gates(facts_then).variants[name]
-    return found.state, found.release, found.publish, [hold.reason for hold in found.holds]
+    evaluations = evaluate_gates(facts_then).variants[name]
+    return (
+        evaluations.state,
+        evaluations.release,
+        evaluations.publish,
+        [hold.reason for hold in evaluations.holds],
+    )
 
 
 @pytest.mark.parametrize(("_", "it", "wanted"), NEXT, ids=[row[0] for row in NEXT])
 def test_the_decision_changes_at_the_next_instant_and_not_before(_, it, wanted):
-    found = evaluate_gates(it).variants
-    assert {name: found[name].next for name in wanted} == {
+    evaluations = evaluate_gates(it).variants
+    assert {name: evaluations[name].next for name in wanted} == {
         name: at(minute) if minute is not None else None for name, minute in wanted.items()
     }
     for name, minute in wanted.items():
@@ -147,7 +154,7 @@ JOINED = (
 def joined(soak, history):
     d, p = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))
     stages = (*JOINED, stage("prod", after("both", soak=soak)))
-    return facts(stages, (d, p), said("dev", PASSED), history=history)
+    return facts(stages, (d, p), evidence_of("dev", PASSED), history=history)
 
 
 JOINS = [
@@ -176,7 +183,7 @@ def test_the_actor_before_a_join_is_the_actor_for_the_next_revision():
     p = variant("p", "prod", published("v1"))
     stages = (*JOINED, stage("prod", after("both")))
     history = {("dev", "v2"): passed(5), ("dev", "v1"): passed(-90, 5), ("both", "v1"): passed(-60)}
-    good = (said("prod", PASSED), said("dev", PASSED, "v2", when=5))
+    good = (evidence_of("prod", PASSED), evidence_of("dev", PASSED, "v2", when=5))
     view = evaluate_gates(facts(stages, (d, p), *good, history=history, revisions="v1 v2")).stages[
         "prod"
     ]
@@ -189,5 +196,5 @@ def test_the_actor_before_a_join_is_the_actor_for_the_next_revision():
 def test_a_release_on_record_that_waits_for_a_window_says_when_it_opens():
     it = office()
     granted = replace(it.variants[1], grant=grant("v1"))
-    found = evaluate_gates(replace(it, variants=(it.variants[0], granted))).variants["p"]
-    assert (found.state, found.next) == ("Released", at(60))
+    evaluations = evaluate_gates(replace(it, variants=(it.variants[0], granted))).variants["p"]
+    assert (evaluations.state, evaluations.next) == ("Released", at(60))

@@ -12,10 +12,10 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -26,7 +26,7 @@ from fanout.gates.gate_evaluator import evaluate_gates
 
 DEV = stage("dev")
 D_V2 = variant("d", "dev", published("v2", 4))
-GOOD = (said("prod", PASSED, "v1"), said("dev", PASSED, "v2", when=5))
+GOOD = (evidence_of("prod", PASSED, "v1"), evidence_of("dev", PASSED, "v2", when=5))
 WAS = {("dev", "v1"): passed(-200, 4)}
 SOAKS = {**WAS, ("dev", "v2"): passed(5)}
 BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", name="back")
@@ -36,8 +36,8 @@ def two(*records, soak=60.0, rule=None, history=SOAKS, p=None, revisions="v1 v2"
     """Dev has v2; prod, which waits for its soak, has v1 and is ready."""
     prod = stage("prod", after("dev", soak=soak), **(rule or {}))
     p = p or variant("p", "prod", published("v1"))
-    world = {"history": history, "revisions": revisions, **fields}
-    return facts((DEV, prod), (D_V2, p), *GOOD, *records, **world)
+    values = {"history": history, "revisions": revisions, **fields}
+    return facts((DEV, prod), (D_V2, p), *GOOD, *records, **values)
 
 
 HOUR = timedelta(hours=1)
@@ -88,7 +88,9 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
     stages = (DEV, stage("prod", after("dev", soak=60)))
     history = {("dev", "v1"): passed(5)}
     beside = {"history": history, "revisions": "v1 v2", "serialize": True}
-    view = evaluate_gates(facts(stages, (d, p), said("dev", PASSED, "v1"), **beside)).stages["dev"]
+    view = evaluate_gates(facts(stages, (d, p), evidence_of("dev", PASSED, "v1"), **beside)).stages[
+        "dev"
+    ]
     [hold] = view.others[0].holds
     assert hold.message == "v2 is queued (inFlight: Serialize): stage prod waits for the soak of v1"
     assert (hold.reason, hold.until) == ("Serialized", at(65))
@@ -97,7 +99,7 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
 def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
     d = variant("d", "dev", published("v3", 9))
     history = {("dev", "v2"): passed(5, 9)}
-    good = said("dev", PASSED, "v3", when=9)
+    good = evidence_of("dev", PASSED, "v3", when=9)
     beside = {"history": history, "revisions": "v1 v2 v3"}
     stages = (DEV, stage("prod", after("dev", soak=60)))
     old = variant("p", "prod", published("v1"))

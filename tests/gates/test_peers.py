@@ -16,13 +16,13 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     later,
     passed,
     prod,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -41,7 +41,7 @@ def there_in(names: str, **has) -> list:
 
 
 def ok(*names: str, revision: str = "v1", when: float = 1):
-    return [said(name, PASSED, revision, when=when) for name in names]
+    return [evidence_of(name, PASSED, revision, when=when) for name in names]
 
 
 def behind(*names: str, require: Require = Require.ALL, soak: float = SOAK):
@@ -82,14 +82,14 @@ def goes(decision: PolicyEvaluation) -> bool:
 )  # fmt: skip
 def test_kargo_4586_soak_counts_in_listed_stages_alone(require, history, expected):
     """Soak was looked up over all stages there are: All waited for ever, one of several went."""
-    known = {**history, ("lab", "v1"): passed(0)}
+    past = {**history, ("lab", "v1"): passed(0)}
     rules = (LAB, QA, UAT, behind("qa", "uat", require=require))
     it = facts(
         rules,
         [*there_in("lab qa uat"), P],
         *ok("lab", "qa", "uat", when=3),
         now=2 + SOAK,
-        history=known,
+        history=past,
     )
     assert goes(evaluate_gates(it)) is expected
 
@@ -105,9 +105,9 @@ def test_kargo_4586_the_end_of_a_soak_is_an_instant_to_wake_at():
 def test_kargo_3731_verified_here_and_soaked_there_is_neither():
     """One list held who had verified, another who had soaked, and stages were mixed up."""
     rules = (QA, UAT, behind("qa", "uat", require=Require.ANY))
-    known = {("qa", "v1"): passed(0)}
-    told = [said("qa", FAILED, when=2), *ok("uat", when=69)]
-    it = facts(rules, [*there_in("qa uat"), P], *told, now=70, history=known)
+    past = {("qa", "v1"): passed(0)}
+    reports = [evidence_of("qa", FAILED, when=2), *ok("uat", when=69)]
+    it = facts(rules, [*there_in("qa uat"), P], *reports, now=70, history=past)
     assert not goes(evaluate_gates(it))
 
 
@@ -135,7 +135,7 @@ def test_kargo_5144_a_failure_after_success_closes_the_gate():
     """Once verified was verified for good: a second run that failed withdrew nothing."""
     it = facts((QA, behind("qa", soak=0)), [*there_in("qa"), P], *ok("qa"))
     assert goes(evaluate_gates(it))
-    withdrawn = later(it, 20, said("qa", FAILED, when=15))
+    withdrawn = later(it, 20, evidence_of("qa", FAILED, when=15))
     assert not goes(evaluate_gates(withdrawn))
     assert reasons_of(evaluate_gates(withdrawn), "p") == ["AfterFailed"]
     assert ("qa", "v1") not in evaluate_gates(withdrawn).history, "nor does its soak go on"
@@ -146,18 +146,21 @@ def test_kargo_7032_what_is_queued_does_not_overtake_what_is_not_verified():
     it = facts([QA], [variant("q", "qa", published("v1", 5))], revisions="v1 v2", serialize=True)
     decision = evaluate_gates(it).stages["qa"]
     assert (decision.candidate, decision.queued) == ("v1", ("v2",))
-    verified = later(it, 20, said("qa", PASSED, when=15))
+    verified = later(it, 20, evidence_of("qa", PASSED, when=15))
     assert evaluate_gates(verified).stages["qa"].candidate == "v2"
 
 
 def test_kargo_7032_nor_do_drafts_that_stood_already():
     """The same, where v2 was drafted before somebody took back what was said of v1."""
     one, other = (variant(name, "qa", published("v1"), draft=draft("v2")) for name in "qr")
-    told = (said("qa", PASSED, variants=("r",)), said("qa", PENDING, variants=("q",)))
-    it = facts([QA], [one, other], *told, revisions="v1 v2", serialize=True)
+    reports = (
+        evidence_of("qa", PASSED, variants=("r",)),
+        evidence_of("qa", PENDING, variants=("q",)),
+    )
+    it = facts([QA], [one, other], *reports, revisions="v1 v2", serialize=True)
     assert reasons_of(evaluate_gates(it), "q") == ["Serialized"]
     assert reasons_of(evaluate_gates(it), "r") == ["Serialized"]
-    verified = later(it, 20, said("qa", PASSED, when=15))
+    verified = later(it, 20, evidence_of("qa", PASSED, when=15))
     assert evaluate_gates(verified).stages["qa"].released == ("q", "r")
 
 
@@ -176,10 +179,10 @@ def test_kargo_4238_a_soak_that_was_over_when_the_stage_moved_on_stands():
     """A soak that was over was written nowhere: what had left the stage could not go on."""
     rules = (QA, behind("qa"))
     it = later(facts(rules, [*there_in("qa"), variant("p", "prod")], *ok("qa")), 10 + SOAK + 5)
-    known = evaluate_gates(it).history
+    past = evaluate_gates(it).history
     moved = facts(
         rules, [*there_in("qa", qa=published("v2", 10 + SOAK + 6)), P], *ok("qa"),
-        now=500, revisions="v1 v2", history=known,
+        now=500, revisions="v1 v2", history=past,
     )  # fmt: skip
     assert evaluate_gates(moved).stages["prod"].candidate == "v1"
     assert goes(evaluate_gates(moved))
@@ -210,7 +213,11 @@ def test_kargo_3100_a_soak_binds_people_as_it_binds_automation(rule):
 def test_kargo_4373_an_approval_of_what_the_rule_allows_no_more_publishes_nothing_and_says_so():
     """What was approved could not be promoted after its source was dropped, and nobody knew why."""
     it = prod(
-        *ok("dev"), approved("ann"), approved("bob"), rule=SIGNED_PROD, world={"revisions": "v2"}
+        *ok("dev"),
+        approved("ann"),
+        approved("bob"),
+        rule=SIGNED_PROD,
+        policy_fields={"revisions": "v2"},
     )
     assert not goes(evaluate_gates(it))
     assert evaluate_gates(it).stages["prod"].candidate == "v2"
@@ -285,7 +292,7 @@ def test_promoter_1319_a_revision_that_changes_nothing_is_verified_like_any_othe
 
 def test_promoter_duplicated_answers_that_contradict_each_other_hold():
     """Two statuses under one key were an error there as well: neither is believed here."""
-    told = [*ok("qa"), said("qa", FAILED, by="another")]
-    it = facts((QA, behind("qa", soak=0)), [*there_in("qa"), P], *told)
+    reports = [*ok("qa"), evidence_of("qa", FAILED, by="another")]
+    it = facts((QA, behind("qa", soak=0)), [*there_in("qa"), P], *reports)
     assert not goes(evaluate_gates(it))
     assert "Contradiction" in reasons_of(evaluate_gates(it), "q")

@@ -15,12 +15,12 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     later,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -54,16 +54,18 @@ def at_v2(name, when=5.0, **fields):
 
 
 def ok(*names, when=6.0):
-    return said("prod", PASSED, "v2", when=when, variants=names)
+    return evidence_of("prod", PASSED, "v2", when=when, variants=names)
 
 
 def bad(*names, when=6.0):
-    return said("prod", FAILED, "v2", when=when, variants=names)
+    return evidence_of("prod", FAILED, "v2", when=when, variants=names)
 
 
-def world(rollout, variants, *records, rule=None, **fields):
+def build_facts(rollout, variants, *records, rule=None, **fields):
     prod = stage("prod", rollout=rollout, **(rule or {}))
-    return facts([prod], variants, said("prod", PASSED), *records, revisions="v1 v2", **fields)
+    return facts(
+        [prod], variants, evidence_of("prod", PASSED), *records, revisions="v1 v2", **fields
+    )
 
 
 def released(it) -> str:
@@ -83,7 +85,7 @@ def test_argo_29410_health_that_was_read_before_the_change_completes_no_step():
     """A step was complete on what the cache said of the state before: prod went before dev."""
     first = variant("a", "prod", published("v2", 5), readings=(healthy("v1"),))
     other = waiting("b", answers=(answer("v1"),))
-    it = world(ONE, [first, other], rule={"verification": (HEALTH,)})
+    it = build_facts(ONE, [first, other], rule={"verification": (HEALTH,)})
     assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
     assert released(it) == ""
     seen = replace(first, readings=(healthy("v2"),))
@@ -97,7 +99,7 @@ def answer(revision: str) -> CheckAnswer:
 def test_argo_29410_an_answer_on_record_is_about_its_digest_alone():
     """The same with the answer that is on record, and with other inputs at one revision."""
     changed = variant("a", "prod", published("v2", 5, "-new"), answers=(answer("v2"),))
-    it = world(ONE, [changed], rule={"verification": (HEALTH,)})
+    it = build_facts(ONE, [changed], rule={"verification": (HEALTH,)})
     assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
 
 
@@ -109,19 +111,19 @@ def test_argo_12459_the_next_step_begins_because_the_first_is_healthy_not_becaus
 ):
     """The next step waited for the event of a change that had been over before it looked."""
     groups = [at_v2("a", group=0), waiting("b", group=1)]
-    assert released(world(Rollout(), groups, ok("a"), **memory)) == "b"
+    assert released(build_facts(Rollout(), groups, ok("a"), **memory)) == "b"
 
 
 def test_argo_12202_asking_again_changes_nothing():
     """Conditions were overwritten in each pass, and the rollout was stuck between two steps."""
-    it = world(ONE, [at_v2("a"), waiting("b")], ok("a"))
+    it = build_facts(ONE, [at_v2("a"), waiting("b")], ok("a"))
     assert evaluate_gates(later(it, 10)) == evaluate_gates(later(later(it, 10), 10))
 
 
 def test_argo_16881_many_passes_before_anything_has_changed_release_no_more_than_one():
     """More were updated at once than maxUpdate said: each pass counted what it had last seen."""
     variants = [waiting(name) for name in "abcde"]
-    first = world(Rollout(max_in_flight=2), variants)
+    first = build_facts(Rollout(max_in_flight=2), variants)
     assert released(first) == "ab"
     granted = [replace(it, grant=grant("v2")) if it.name in "ab" else it for it in variants]
     for _ in range(3):
@@ -136,11 +138,11 @@ def test_argo_16881_many_passes_before_anything_has_changed_release_no_more_than
 def test_argo_22558_no_step_begins_before_those_that_come_first(state, groups, borne):
     """Steps ran out of their order."""
     names = [chr(ord("a") + index) for index in range(len(state))]
-    variants, told = [], []
+    variants, reports = [], []
     for name, mark, group in zip(names, state, groups, strict=False):
         variants.append(waiting(name, group=group) if mark == "w" else at_v2(name, group=group))
-        told += [ok(name)] if mark == "r" else [bad(name)] if mark == "f" else []
-    decision = evaluate_gates(world(Rollout(max_failures=borne), variants, *told))
+        reports += [ok(name)] if mark == "r" else [bad(name)] if mark == "f" else []
+    decision = evaluate_gates(build_facts(Rollout(max_failures=borne), variants, *reports))
     unfinished = [it.group for it, mark in zip(variants, state, strict=True) if mark in "wv"]
     by_name = {it.name: it.group for it in variants}
     for name in decision.stages["prod"].released:
@@ -154,7 +156,7 @@ def test_argo_19535_a_newer_revision_in_mid_rollout_does_not_leave_it_waiting_fo
     it = facts(
         [stage("prod", rollout=rollout)],
         [old, variant("b", "prod", published("v1"), draft=draft("v3"))],
-        said("prod", PASSED), revisions="v1 v2 v3",
+        evidence_of("prod", PASSED), revisions="v1 v2 v3",
     )  # fmt: skip
     assert released(it) == "a", "in the slot that it has"
 
@@ -163,7 +165,7 @@ def test_argo_19771_what_completes_a_step_is_what_its_author_says():
     """An application that is healthy and meant to differ from Git kept its step open for ever."""
     differs = CheckReading("health", "digest-v2", PASSED, "OutOfSync, Healthy", "v2")
     first = variant("a", "prod", published("v2", 5), readings=(differs,))
-    it = world(
+    it = build_facts(
         ONE,
         [first, variant("b", "prod", published("v1"), draft=draft("v2"), answers=(answer("v1"),))],
         rule={"verification": (HEALTH,)},
@@ -176,7 +178,7 @@ def test_argo_10048_inputs_that_all_share_go_by_the_budget_too():
     shared = [
         variant(name, "prod", published("v2"), draft=draft("v2", "-shared")) for name in "abc"
     ]
-    it = world(ONE, shared, said("prod", PASSED, "v2"))
+    it = build_facts(ONE, shared, evidence_of("prod", PASSED, "v2"))
     assert released(it) == "a"
     assert reasons_of(evaluate_gates(it), "b") == ["BudgetExhausted"]
 
@@ -187,7 +189,7 @@ MORNING = build_window("0 1 * * *", "UTC", duration=minutes(60))
 
 def test_argo_21692_the_end_of_a_denied_time_wakes_the_engine_and_opens_the_gate():
     """When a denied time ended nothing happened until something else did."""
-    it = world(
+    it = build_facts(
         ONE, [waiting("a")], now=90, calendars=(PublicationCalendar("freeze", deny=(MORNING,)),)
     )
     assert released(it) == ""
@@ -198,15 +200,18 @@ def test_argo_21692_the_end_of_a_denied_time_wakes_the_engine_and_opens_the_gate
 def test_argo_11817_a_rollout_goes_by_the_windows_in_each_of_its_steps():
     """The rolling sync did not ask the windows at all."""
     closed = {"now": 10.0, "calendars": (PublicationCalendar("office", allow=(MORNING,)),)}
-    assert released(world(ONE, [at_v2("a"), waiting("b")], ok("a"), **closed)) == ""
-    assert released(world(ONE, [at_v2("a"), waiting("b")], ok("a"), **{**closed, "now": 60})) == "b"
+    assert released(build_facts(ONE, [at_v2("a"), waiting("b")], ok("a"), **closed)) == ""
+    assert (
+        released(build_facts(ONE, [at_v2("a"), waiting("b")], ok("a"), **{**closed, "now": 60}))
+        == "b"
+    )
 
 
 def test_argo_26215_what_a_closing_window_caught_goes_on_when_it_opens():
     """An operation that the end of its window had caught was stuck, and was begun anew by hand."""
     office = (PublicationCalendar("office", allow=(MORNING,)),)
     caught = waiting("a", grant=grant("v2"))
-    shut = world(ONE, [caught, waiting("b")], now=120, calendars=office)
+    shut = build_facts(ONE, [caught, waiting("b")], now=120, calendars=office)
     assert not evaluate_gates(shut).variants["a"].publish
     assert evaluate_gates(replace(shut, now=at(60 + 1440))).variants["a"].publish
 
@@ -223,17 +228,17 @@ AWAY = [
 def test_fleet_594_who_is_away_counts_in_no_share_and_is_shown(fields, reason):
     """Paused clusters counted as unavailable: they used the budget up and blocked the others."""
     variants = [waiting(name, **fields) for name in "abc"] + [waiting(name) for name in "de"]
-    it = world(Rollout(max_in_flight=Fraction(1, 2)), variants)
+    it = build_facts(Rollout(max_in_flight=Fraction(1, 2)), variants)
     assert released(it) == "d", "half of the two that count is one"
     assert evaluate_gates(it).stages["prod"].aggregates.total == 2
     assert reasons_of(evaluate_gates(it), "a") == [reason]
     done = [*variants[:3], at_v2("d"), at_v2("e")]
-    assert evaluate_gates(world(ONE, done, ok("d", "e"))).stages["prod"].verdict is PASSED
+    assert evaluate_gates(build_facts(ONE, done, ok("d", "e"))).stages["prod"].verdict is PASSED
 
 
 def test_fleet_192_who_cannot_be_reached_blocks_nobody():
     """One device that was switched off held back all the others."""
-    it = world(ONE, [waiting("a", offline=True), *map(waiting, "bc")])
+    it = build_facts(ONE, [waiting("a", offline=True), *map(waiting, "bc")])
     assert released(it) == "b"
 
 
@@ -243,7 +248,7 @@ def test_fleet_2672_partitions_are_in_order_the_rest_comes_last_and_nobody_is_le
     variants = [waiting("a", group=rest), waiting("b", group=1), waiting("c", group=0)]
     seen = ""
     for _ in variants:
-        it = world(Rollout(), variants, *[ok(name) for name in seen])
+        it = build_facts(Rollout(), variants, *[ok(name) for name in seen])
         seen += released(it)
         variants = [at_v2(one.name, group=one.group) if one.name in seen else one
                     for one in variants]  # fmt: skip
@@ -253,7 +258,7 @@ def test_fleet_2672_partitions_are_in_order_the_rest_comes_last_and_nobody_is_le
 def test_fleet_3829_what_is_new_takes_a_slot_like_what_is_changed():
     """Creation used no budget: with two allowed, fifty were made at once."""
     new = [variant(name, "prod", draft=draft("v2")) for name in "abcd"]
-    assert released(world(Rollout(max_in_flight=2), new)) == "ab"
+    assert released(build_facts(Rollout(max_in_flight=2), new)) == "ab"
 
 
 # ---- Open Cluster Management ---------------------------------------------------------------------
@@ -263,8 +268,8 @@ SOAKING = Rollout(max_in_flight=1, min_ready=minutes(10))
 
 def test_ocm_1201_min_ready_runs_from_the_success_of_this_revision():
     """On an update the time of the success before was taken: no soak at all."""
-    old = said("prod", PASSED, "v1", when=1)
-    it = world(SOAKING, [at_v2("a", 5), waiting("b")], old, ok("a", when=6), now=12)
+    old = evidence_of("prod", PASSED, "v1", when=1)
+    it = build_facts(SOAKING, [at_v2("a", 5), waiting("b")], old, ok("a", when=6), now=12)
     assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
     assert released(it) == ""
     assert released(replace(it, now=at(16))) == "b"
@@ -273,7 +278,7 @@ def test_ocm_1201_min_ready_runs_from_the_success_of_this_revision():
 def test_ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_it():
     """After the soak nothing looked again, so the next group never began."""
     groups = [at_v2("a", group=0), waiting("b", group=1)]
-    it = world(SOAKING, groups, ok("a", when=6), now=12)
+    it = build_facts(SOAKING, groups, ok("a", when=6), now=12)
     assert evaluate_gates(it).next == at(16)
     assert released(replace(it, now=at(16))) == "b"
 
@@ -281,27 +286,27 @@ def test_ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_i
 def test_ocm_327_more_failures_than_may_be_stop_the_rollout():
     """maxFailures stopped nothing."""
     rollout = Rollout(max_in_flight=3, max_failures=1)
-    it = world(rollout, [at_v2("a"), at_v2("b"), waiting("c")], bad("a"), bad("b"))
+    it = build_facts(rollout, [at_v2("a"), at_v2("b"), waiting("c")], bad("a"), bad("b"))
     assert evaluate_gates(it).stages["prod"].halted
     assert reasons_of(evaluate_gates(it), "c") == ["Halted"]
 
 
 def test_ocm_defect_1_to_bear_more_than_there_are_is_to_bear_all():
     """5 of 3 was out of range, and what is out of range was none."""
-    it = world(Rollout(max_failures=5), [at_v2("a"), at_v2("b"), waiting("c")], bad("a", "b"))
+    it = build_facts(Rollout(max_failures=5), [at_v2("a"), at_v2("b"), waiting("c")], bad("a", "b"))
     assert released(it) == "c"
 
 
 def test_ocm_defect_2_a_failed_one_holds_no_slot():
     """Without a deadline a failed cluster kept its slot for ever."""
-    it = world(Rollout(max_in_flight=1, max_failures=1), [at_v2("a"), waiting("b")], bad("a"))
+    it = build_facts(Rollout(max_in_flight=1, max_failures=1), [at_v2("a"), waiting("b")], bad("a"))
     assert released(it) == "b"
 
 
 def test_ocm_defect_3_a_time_that_is_missing_is_recorded_when_it_is_first_seen():
     """Counted from now in every pass, a deadline or soak never came to its end."""
     reading = CheckReading("health", "digest-v2", PASSED, "Healthy", "v2")
-    it = world(
+    it = build_facts(
         SOAKING, [replace(at_v2("a"), readings=(reading,))], rule={"verification": (HEALTH,)}, now=7
     )
     [kept] = evaluate_gates(it).variants["a"].answers
@@ -315,7 +320,7 @@ def test_ocm_defect_4_a_group_that_timed_out_lets_one_group_begin_not_two():
     rollout = Rollout(max_failures=2, progress_deadline=minutes(10))
     first = [at_v2(name, 5, group=0) for name in "xyz"]
     others = [waiting("b", group=1), waiting("c", group=1), waiting("d", group=2)]
-    it = world(rollout, [*first, *others], ok("x"), now=30)
+    it = build_facts(rollout, [*first, *others], ok("x"), now=30)
     assert released(it) == "bc"
     assert reasons_of(evaluate_gates(it), "d") == ["GroupAwaits"]
 
@@ -323,7 +328,7 @@ def test_ocm_defect_4_a_group_that_timed_out_lets_one_group_begin_not_two():
 def test_ocm_defect_5_failures_are_counted_though_all_slots_are_taken():
     """Counting ended at the last slot: what had failed behind it was seen a pass too late."""
     rollout = Rollout(max_in_flight=2)
-    it = world(rollout, [at_v2("a"), at_v2("b"), at_v2("z"), waiting("c")], bad("z"))
+    it = build_facts(rollout, [at_v2("a"), at_v2("b"), at_v2("z"), waiting("c")], bad("z"))
     assert evaluate_gates(it).stages["prod"].halted
 
 
@@ -340,7 +345,7 @@ def test_ocm_defect_6_shares_are_whole_numbers_counted_exactly(percent, total, e
 def test_ocm_defect_8_is_1201_for_the_deadline_too():
     """A deadline counted from the step before is over before it has begun."""
     rollout = Rollout(progress_deadline=minutes(10))
-    it = world(rollout, [at_v2("a", 100)], now=105)
+    it = build_facts(rollout, [at_v2("a", 100)], now=105)
     assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
     assert evaluate_gates(it).next == at(110)
 
@@ -350,14 +355,14 @@ def test_ocm_defect_8_is_1201_for_the_deadline_too():
 
 def test_sveltos_657_who_is_suspended_is_given_no_slot():
     """A paused cluster was picked into a slot, and nobody else ever was."""
-    assert released(world(ONE, [waiting("a", suspended=True), waiting("b")])) == "b"
+    assert released(build_facts(ONE, [waiting("a", suspended=True), waiting("b")])) == "b"
 
 
 def test_sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one():
     """The list of the updated had duplicates, so that more seemed to be through than were."""
     rollout = Rollout(strategy=RolloutStrategy.EXPONENTIAL)
-    told = [ok("a", when=minute) for minute in (6, 7, 8)]
-    it = world(rollout, [at_v2("a"), *map(waiting, "bcd")], *told)
+    reports = [ok("a", when=minute) for minute in (6, 7, 8)]
+    it = build_facts(rollout, [at_v2("a"), *map(waiting, "bcd")], *reports)
     assert evaluate_gates(it).stages["prod"].aggregates.ready == 1
     assert released(it) == "b"
 
@@ -377,7 +382,7 @@ ERROR = PropagationCondition(
 )
 def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
     """An error in an expression was taken for no, and the resource was left out in silence."""
-    it = world(Rollout(), [waiting("a")], rule={"propagate_when": conditions})
+    it = build_facts(Rollout(), [waiting("a")], rule={"propagate_when": conditions})
     assert released(it) == ""
     held = reasons_of(evaluate_gates(it), "a")
     assert "ExpressionError" in held
@@ -388,7 +393,7 @@ def test_kro_861_whoever_is_held_blocks_nobody_behind_them():
     """By an index in a list, all that came after one that was held waited with it."""
     held = decided(Action.SUSPEND, stage="prod", variants=("a",))
     rollout = Rollout(strategy=RolloutStrategy.EXPONENTIAL)
-    assert released(world(rollout, [waiting("a"), waiting("b")], held)) == "b"
+    assert released(build_facts(rollout, [waiting("a"), waiting("b")], held)) == "b"
 
 
 def test_kro_861_who_joins_at_the_newest_revision_opens_no_batch_for_the_others():
@@ -396,5 +401,5 @@ def test_kro_861_who_joins_at_the_newest_revision_opens_no_batch_for_the_others(
     rollout = Rollout(strategy=RolloutStrategy.LINEAR, step=3)
     old = [waiting(f"n{index}") for index in range(7)]
     new = [at_v2(f"n{index}") for index in (7, 8, 9)]
-    it = world(rollout, [*old, *new], said("prod", PENDING, "v2", when=6))
+    it = build_facts(rollout, [*old, *new], evidence_of("prod", PENDING, "v2", when=6))
     assert released(it) == "", "three are in flight"

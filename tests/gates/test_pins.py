@@ -59,14 +59,14 @@ ROWS = [
 ]  # fmt: skip
 
 
-def standing(said):
+def standing(rows):
     """Decisions, one per minute, as they stand after all of them.
 
     What q has published carries out none about another revision than its own.
     """
     decisions = [
         decided(action, when=minute, revision=revision, **about)
-        for minute, (action, revision, about) in enumerate(said)
+        for minute, (action, revision, about) in enumerate(rows)
     ]
     waiting = frozenset(it.name for it in decisions if it.revision != "v4")
     p, q = HAVE
@@ -81,9 +81,9 @@ def shown(pin):
     return f"{pin.revision}>{pin.until}" if pin.until else pin.revision
 
 
-@pytest.mark.parametrize(("_", "rule", "said", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
-def test_rollbacks_and_pins_select_the_variants_that_go_back(_, rule, said, expected):
-    rollbacks = standing(said).rollbacks
+@pytest.mark.parametrize(("_", "rule", "rows", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
+def test_rollbacks_and_pins_select_the_variants_that_go_back(_, rule, rows, expected):
+    rollbacks = standing(rows).rollbacks
     pins = [find_pin(rule, rollbacks, variant) for variant in ("", "p", "q")]
     assert [shown(pin) for pin in pins] == expected.split()
 
@@ -91,14 +91,14 @@ def test_rollbacks_and_pins_select_the_variants_that_go_back(_, rule, said, expe
 def test_a_rollback_dated_ahead_is_not_in_force_yet_and_one_that_is_over_is_no_more():
     ahead = decided(ROLLBACK, when=60, revision="v1", stage="prod")
     over = decided(ROLLBACK, revision="v1", stage="prod", expires=at(20))
-    found = ActiveDecisions([over, ahead], at(30))
-    assert found.rollbacks.find_pin("prod") is None
-    assert [hold.reason for hold in found.holds] == ["FromTheFuture"]
+    decisions = ActiveDecisions([over, ahead], at(30))
+    assert decisions.rollbacks.find_pin("prod") is None
+    assert [hold.reason for hold in decisions.holds] == ["FromTheFuture"]
 
 
 def test_a_variant_written_by_hand_is_the_whole_of_its_stage():
-    said = standing([(ROLLBACK, "v1", P)])
-    pins = [find_pin(stage(""), said.rollbacks, variant) for variant in ("", "p")]
+    decisions = standing([(ROLLBACK, "v1", P)])
+    pins = [find_pin(stage(""), decisions.rollbacks, variant) for variant in ("", "p")]
     assert [pin.revision for pin in pins if pin] == ["v1", "v1"]
 
 
@@ -126,14 +126,18 @@ ATTEMPTS = [
 
 
 @pytest.mark.parametrize(
-    ("_", "said", "skipped", "retried"), ATTEMPTS, ids=map(itemgetter(0), ATTEMPTS)
+    ("_", "rows", "skipped", "retried"), ATTEMPTS, ids=map(itemgetter(0), ATTEMPTS)
 )
-def test_skips_and_retries_select_their_variants(_, said, skipped, retried):
-    found = standing(said)
-    assert (found.skipped("prod", "p", "v2") is not None) is skipped
-    assert found.retried_at("prod", "p", "v2") == (None if retried is None else at(retried))
+def test_skips_and_retries_select_their_variants(_, rows, skipped, retried):
+    decisions = standing(rows)
+    assert (decisions.skipped("prod", "p", "v2") is not None) is skipped
+    assert decisions.retried_at("prod", "p", "v2") == (None if retried is None else at(retried))
 
 
 def test_a_decision_without_a_revision_covers_no_variant_and_is_held():
-    said = [decided(action, stage="prod", name=str(action)) for action in (ROLLBACK, SKIP, RETRY)]
-    assert [hold.reason for hold in ActiveDecisions(said, at(30)).holds] == ["DecisionWaits"] * 3
+    decisions = [
+        decided(action, stage="prod", name=str(action)) for action in (ROLLBACK, SKIP, RETRY)
+    ]
+    assert [hold.reason for hold in ActiveDecisions(decisions, at(30)).holds] == [
+        "DecisionWaits"
+    ] * 3

@@ -11,10 +11,10 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -27,10 +27,10 @@ from fanout.values import replace
 
 DEV, PROD = stage("dev"), stage("prod", after("dev"))
 D, P = variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))
-OK, BAD = said("dev", PASSED), said("dev", FAILED)
+OK, BAD = evidence_of("dev", PASSED), evidence_of("dev", FAILED)
 
 
-def world(*records, stages=(DEV, PROD), variants=(D, P), **fields):
+def build_facts(*records, stages=(DEV, PROD), variants=(D, P), **fields):
     return facts(stages, variants, *records, **fields)
 
 
@@ -40,20 +40,24 @@ FROZEN = Hold("PathTaken", "somebody else's")
 RULED = stage("prod", after("dev"), requires=(SIGNED,))
 
 ROWS = [
-    ("a failure in dev that nobody works on", world(BAD), True),
-    ("verification is under way", world(), False),
-    ("something may go", world(OK), False),
-    ("everything is ready", world(OK, said("prod", PASSED), variants=BOTH), False),
-    ("somebody suspended a stage", world(BAD, decided(Action.SUSPEND, stage="dev")), False),
-    ("a suspended variant", world(BAD, variants=(D, replace(P, suspended=True))), False),
-    ("a timer runs", world(BAD, TIMED), False),
-    ("a draft is still to be written", world(BAD, variants=(D, variant("p", "prod"))), False),
-    ("a person may promote", world(OK, stages=(DEV, replace(PROD, automatic=False))), False),
-    ("the next sweep may", world(OK, sweep=False), False),
-    ("released, and people are to approve", world(OK, stages=(DEV, RULED)), False),
-    ("one that is held, all others ready", world(OK, variants=(D, replace(P, held=FROZEN))), True),
-    ("the stage before has no targets", world(variants=(P,)), True),
-    ("only one in no stage is left", world(OK, variants=(D, variant("x", "moon"))), False),
+    ("a failure in dev that nobody works on", build_facts(BAD), True),
+    ("verification is under way", build_facts(), False),
+    ("something may go", build_facts(OK), False),
+    ("everything is ready", build_facts(OK, evidence_of("prod", PASSED), variants=BOTH), False),
+    ("somebody suspended a stage", build_facts(BAD, decided(Action.SUSPEND, stage="dev")), False),
+    ("a suspended variant", build_facts(BAD, variants=(D, replace(P, suspended=True))), False),
+    ("a timer runs", build_facts(BAD, TIMED), False),
+    ("a draft is still to be written", build_facts(BAD, variants=(D, variant("p", "prod"))), False),
+    ("a person may promote", build_facts(OK, stages=(DEV, replace(PROD, automatic=False))), False),
+    ("the next sweep may", build_facts(OK, sweep=False), False),
+    ("released, and people are to approve", build_facts(OK, stages=(DEV, RULED)), False),
+    (
+        "one that is held, all others ready",
+        build_facts(OK, variants=(D, replace(P, held=FROZEN))),
+        True,
+    ),
+    ("the stage before has no targets", build_facts(variants=(P,)), True),
+    ("only one in no stage is left", build_facts(OK, variants=(D, variant("x", "moon"))), False),
 ]
 
 
@@ -64,7 +68,7 @@ def test_stuck(sentence, facts_, is_stuck):
 
 
 def test_a_stuck_policy_names_the_gate_and_who_can_open_it():
-    (hold,) = evaluate_gates(world(BAD)).holds
+    (hold,) = evaluate_gates(build_facts(BAD)).holds
     halt = "stage dev is halted: 1 variant failed v1 (d), maxFailures: 0"
     assert hold.message == f"rollout is stuck; {halt}"
     assert hold.who == gate_wording.format_halt_actor("dev")
@@ -73,9 +77,9 @@ def test_a_stuck_policy_names_the_gate_and_who_can_open_it():
 SOAKED = stage("prod", after("dev", soak=60))
 
 
-def raced(*left, has=None, revisions="v1 v2 v3 v4"):
+def raced(*left_at, has=None, revisions="v1 v2 v3 v4"):
     """Dev has run through these revisions, each for ten minutes, and is at v4 now."""
-    history = {("dev", name): passed(10 * n, 10 * n + 10) for n, name in enumerate(left)}
+    history = {("dev", name): passed(10 * n, 10 * n + 10) for n, name in enumerate(left_at)}
     variants = (
         variant("d", "dev", published("v4", 90)),
         variant("p", "prod", has, draft=draft("v4")),

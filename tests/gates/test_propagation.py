@@ -1,7 +1,17 @@
 """`propagateWhen`: what it sees, what its answers do, and what is asked of whom."""
 
 import pytest
-from gates.worlds import PASSED, draft, facts, grant, published, reasons_of, said, stage, variant
+from gates.worlds import (
+    PASSED,
+    draft,
+    evidence_of,
+    facts,
+    grant,
+    published,
+    reasons_of,
+    stage,
+    variant,
+)
 
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_rules import UNKNOWN, PropagationCondition
@@ -17,10 +27,10 @@ def waiting(name, **fields):
     return variant(name, "prod", published("v1"), draft=draft("v2"), **fields)
 
 
-def world(*conditions, names="abcde", **fields):
+def build_facts(*conditions, names="abcde", **fields):
     variants = fields.pop("variants", None) or [waiting(name) for name in names]
     rule = stage("prod", propagate_when=conditions)
-    return facts([rule], variants, said("prod", PASSED, "v1"), revisions="v1 v2", **fields)
+    return facts([rule], variants, evidence_of("prod", PASSED, "v1"), revisions="v1 v2", **fields)
 
 
 def released(it):
@@ -46,7 +56,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("conditions", "goes", "reasons"), ROWS)
 def test_a_condition_releases_or_holds_variants_by_its_result(conditions, goes, reasons):
-    it = world(*conditions)
+    it = build_facts(*conditions)
     assert released(it) == goes
     assert reasons_of(evaluate_gates(it), "e") == reasons
 
@@ -58,7 +68,7 @@ def test_a_condition_reads_the_stage_the_variant_the_target_and_the_revision():
         "variant": {"name": "a"},
         "upstream": {"package": "p"},
     }
-    it = world(
+    it = build_facts(
         when("x", lambda row: seen.append(row) or True),
         variants=[waiting("a", variables=variables)],
     )
@@ -76,13 +86,13 @@ def test_a_condition_reads_the_stage_the_variant_the_target_and_the_revision():
 def test_the_slot_that_a_variant_has_is_not_in_its_own_way():
     few = when("stage.inFlight < 1", lambda row: row["stage"]["inFlight"] < 1)
     on_its_way = variant("a", "prod", published("v0", 5), draft=draft("v2"))
-    assert released(world(few, variants=[on_its_way, waiting("b")])) == "a"
+    assert released(build_facts(few, variants=[on_its_way, waiting("b")])) == "a"
 
 
 def test_an_unanswered_condition_is_requested_and_holds():
     answers = {}
     ask = when("sandboxed", lambda row: answers.get(row["stage"]["inFlight"], UNKNOWN))
-    it = world(ask)
+    it = build_facts(ask)
     decision = evaluate_gates(it)
     assert decision.stages["prod"].released == ()
     while decision.unanswered:
@@ -97,7 +107,7 @@ def test_an_unanswered_condition_is_requested_and_holds():
 def test_questions_are_asked_ahead_so_that_rounds_are_few():
     answers, rounds = {}, 0
     ask = when("sandboxed", lambda row: answers.get(row["stage"]["inFlight"], UNKNOWN))
-    it = world(ask, variants=[waiting(f"n{number:03}") for number in range(300)])
+    it = build_facts(ask, variants=[waiting(f"n{number:03}") for number in range(300)])
     decision = evaluate_gates(it)
     while decision.unanswered:
         rounds += 1
@@ -108,6 +118,6 @@ def test_questions_are_asked_ahead_so_that_rounds_are_few():
 
 
 def test_a_condition_is_not_evaluated_for_a_released_variant():
-    it = world(NO, variants=[waiting("a", grant=grant("v2"))])
+    it = build_facts(NO, variants=[waiting("a", grant=grant("v2"))])
     assert evaluate_gates(it).variants["a"].publish
     assert evaluate_gates(replace(it, suspended=True)).variants["a"].publish is False

@@ -33,17 +33,19 @@ NIGHT = PublicationCalendar(
 )
 
 
-def world(*gone: OrphanedVariant, **fields) -> RemovalFacts:
+def removal_facts(*orphans: OrphanedVariant, **fields) -> RemovalFacts:
     """Ten variants whose targets are there, and these."""
     values = {"stages": STAGES, "present_count": 10, "now": at(60), "limit": SHARE, **fields}
-    return RemovalFacts("monitoring", orphaned=gone, **values)
+    return RemovalFacts("monitoring", orphaned=orphans, **values)
 
 
 def many(number: int, of: str = "prod") -> tuple[OrphanedVariant, ...]:
     return tuple(OrphanedVariant(f"{of}-{index:03}", of) for index in range(number))
 
 
-def said(*variants: str, trees: tuple[str, ...] = (), when: float = 30) -> RemovalConfirmation:
+def confirmation(
+    *variants: str, trees: tuple[str, ...] = (), when: float = 30
+) -> RemovalConfirmation:
     return RemovalConfirmation(at(when), "ann", frozenset(variants), frozenset(trees))
 
 
@@ -64,65 +66,73 @@ DOUBT = Hold(Reason.INVALID_OBJECT, "a file cannot be read")
 PASSING = Hold("TargetsUncertain", "the kind is new", "nobody", until=at(50))
 
 ONES = [
-    ("goes where automation is on", world(ONE), ""),
-    ("waits for an administrator where it is off", world(ONE, stages=BY_HAND), "AutomationOff"),
+    ("goes where automation is on", removal_facts(ONE), ""),
+    ("waits for an administrator where it is off",
+     removal_facts(ONE, stages=BY_HAND), "AutomationOff"),
     ("goes without automation when a person said so",
-     world(ONE, stages=BY_HAND, confirmations=(said("p"),)), ""),
-    ("waits for a sweep where there is a schedule", world(ONE, sweep=False), "SweepAwaited"),
+     removal_facts(ONE, stages=BY_HAND, confirmations=(confirmation("p"),)), ""),
+    ("waits for a sweep where there is a schedule",
+     removal_facts(ONE, sweep=False), "SweepAwaited"),
     ("goes in any pass when a person said so",
-     world(ONE, sweep=False, confirmations=(said("p"),)), ""),
-    ("waits for the window", world(ONE, calendars=(NIGHT,)), "WindowClosed"),
+     removal_facts(ONE, sweep=False, confirmations=(confirmation("p"),)), ""),
+    ("waits for the window", removal_facts(ONE, calendars=(NIGHT,)), "WindowClosed"),
     ("waits for the window though a person said so",
-     world(ONE, calendars=(NIGHT,), confirmations=(said("p"),)), "WindowClosed"),
+     removal_facts(ONE, calendars=(NIGHT,), confirmations=(confirmation("p"),)), "WindowClosed"),
     ("waits for a window that cannot be read, though a person said so",
-     world(ONE, has_unreadable_calendar=True, confirmations=(said("p"),)), "WindowClosed"),
-    ("stays while its policy is suspended by spec", world(ONE, suspended=True), "Suspended"),
-    ("stays while its stage is suspended by spec", world(ONE, stages=PAUSED), "Suspended"),
+     removal_facts(ONE, has_unreadable_calendar=True, confirmations=(confirmation("p"),)),
+     "WindowClosed"),
+    ("stays while its policy is suspended by spec",
+     removal_facts(ONE, suspended=True), "Suspended"),
+    ("stays while its stage is suspended by spec", removal_facts(ONE, stages=PAUSED), "Suspended"),
     ("stays while somebody suspends its stage",
-     world(ONE, decisions=(decided(Action.SUSPEND, stage="prod"),)), "Suspended"),
+     removal_facts(ONE, decisions=(decided(Action.SUSPEND, stage="prod"),)), "Suspended"),
     ("stays while somebody suspends it",
-     world(ONE, decisions=(decided(Action.SUSPEND, variants=("p",)),)), "Suspended"),
+     removal_facts(ONE, decisions=(decided(Action.SUSPEND, variants=("p",)),)), "Suspended"),
     ("goes while another stage is suspended",
-     world(ONE, decisions=(decided(Action.SUSPEND, stage="dev"),)), ""),
-    ("stays where files cannot be read", world(ONE, safety_hold=DOUBT), "InvalidObject"),
+     removal_facts(ONE, decisions=(decided(Action.SUSPEND, stage="dev"),)), ""),
+    ("stays where files cannot be read", removal_facts(ONE, safety_hold=DOUBT), "InvalidObject"),
     ("stays where files cannot be read, whoever said what",
-     world(ONE, safety_hold=DOUBT, confirmations=(said("p"),)), "InvalidObject"),
-    ("stays while its target may come back", world(ONE, safety_hold=PASSING), "TargetsUncertain"),
+     removal_facts(ONE, safety_hold=DOUBT, confirmations=(confirmation("p"),)), "InvalidObject"),
+    ("stays while its target may come back",
+     removal_facts(ONE, safety_hold=PASSING), "TargetsUncertain"),
     ("goes when somebody says that its target does not come back",
-     world(ONE, safety_hold=PASSING, confirmations=(said("p"),)), ""),
-    ("waits for its repository", world(HELD), "RemoteUnavailable"),
-    ("that people edited waits for them", world(EDITED), "EditedDownstream"),
+     removal_facts(ONE, safety_hold=PASSING, confirmations=(confirmation("p"),)), ""),
+    ("waits for its repository", removal_facts(HELD), "RemoteUnavailable"),
+    ("that people edited waits for them", removal_facts(EDITED), "EditedDownstream"),
     ("that people edited waits though somebody let it go without the edits",
-     world(EDITED, confirmations=(said("p"),)), "EditedDownstream"),
+     removal_facts(EDITED, confirmations=(confirmation("p"),)), "EditedDownstream"),
     ("that people edited goes when somebody let these edits go",
-     world(EDITED, confirmations=(said("p", trees=("tree-1",)),)), ""),
+     removal_facts(EDITED, confirmations=(confirmation("p", trees=("tree-1",)),)), ""),
     ("that was edited again since is asked about again",
-     world(EDITED, confirmations=(said("p", trees=("tree-0",)),)), "EditedDownstream"),
+     removal_facts(EDITED, confirmations=(confirmation("p", trees=("tree-0",)),)),
+     "EditedDownstream"),
     ("published after a person's word is asked about again",
-     world(OrphanedVariant("p", "prod", at(40)), stages=BY_HAND, confirmations=(said("p"),)),
+     removal_facts(OrphanedVariant("p", "prod", at(40)), stages=BY_HAND,
+                   confirmations=(confirmation("p"),)),
      "AutomationOff"),
     ("is not let go by a word from the future",
-     world(ONE, stages=BY_HAND, confirmations=(said("p", when=70),)), "AutomationOff"),
-    ("of no stage goes where every stage is automatic", world(OrphanedVariant("p")), ""),
+     removal_facts(ONE, stages=BY_HAND, confirmations=(confirmation("p", when=70),)),
+     "AutomationOff"),
+    ("of no stage goes where every stage is automatic", removal_facts(OrphanedVariant("p")), ""),
     ("of a deleted policy waits for a person where it is the last",
-     world(ONE, present_count=0, is_deleted=True), "TooManyRemovals"),
+     removal_facts(ONE, present_count=0, is_deleted=True), "TooManyRemovals"),
     ("of a deleted policy goes where all may go",
-     world(ONE, present_count=0, is_deleted=True, limit=Fraction(1)), ""),
+     removal_facts(ONE, present_count=0, is_deleted=True, limit=Fraction(1)), ""),
     ("of a deleted policy waits for automation",
-     world(ONE, present_count=0, is_deleted=True, limit=Fraction(1), stages=BY_HAND),
+     removal_facts(ONE, present_count=0, is_deleted=True, limit=Fraction(1), stages=BY_HAND),
      "AutomationOff"),
     ("of a deleted policy that keeps its packages asks nobody",
-     world(ONE, present_count=0, is_deleted=True, keeps_packages=True, stages=BY_HAND,
+     removal_facts(ONE, present_count=0, is_deleted=True, keeps_packages=True, stages=BY_HAND,
            sweep=False), ""),
     ("of a deleted policy that keeps its packages waits for the window",
-     world(ONE, present_count=0, is_deleted=True, keeps_packages=True, calendars=(NIGHT,)),
+     removal_facts(ONE, present_count=0, is_deleted=True, keeps_packages=True, calendars=(NIGHT,)),
      "WindowClosed"),
     ("of a policy that keeps its packages waits where it is the last",
-     world(ONE, present_count=0, keeps_packages=True), "TooManyRemovals"),
+     removal_facts(ONE, present_count=0, keeps_packages=True), "TooManyRemovals"),
     ("of a stage that is no more goes where every stage is automatic",
-     world(OrphanedVariant("p", "old")), ""),
+     removal_facts(OrphanedVariant("p", "old")), ""),
     ("of no stage waits where a stage is not automatic",
-     world(OrphanedVariant("p"), stages=(*STAGES[:3], BY_HAND[3])), "AutomationOff"),
+     removal_facts(OrphanedVariant("p"), stages=(*STAGES[:3], BY_HAND[3])), "AutomationOff"),
 ]  # fmt: skip
 
 
@@ -141,26 +151,27 @@ LEVELS = [
 ]
 
 
-@pytest.mark.parametrize(("_", "there", "go"), LEVELS, ids=map(itemgetter(0), LEVELS))
-def test_level_by_level(_, there, go):
-    gone = [
-        OrphanedVariant(f"{of}{index}", of.strip("-")) for index, of in enumerate(there.split())
+@pytest.mark.parametrize(("_", "present_stages", "go"), LEVELS, ids=map(itemgetter(0), LEVELS))
+def test_level_by_level(_, present_stages, go):
+    orphans = [
+        OrphanedVariant(f"{of}{index}", of.strip("-"))
+        for index, of in enumerate(present_stages.split())
     ]
-    answer = evaluate_removals(world(*gone))
+    answer = evaluate_removals(removal_facts(*orphans))
     assert sorted(name.rstrip("0123456789") for name in answer.removable) == sorted(go.split())
     waiting = [holds for holds in answer.holds.values() if holds]
     assert {hold.reason for holds in waiting for hold in holds} <= {Reason.REMOVAL_AWAITS}
 
 
 def test_a_level_waits_for_what_is_held_in_the_one_before():
-    answer = evaluate_removals(world(EDITED, OrphanedVariant("d", "dev")))
+    answer = evaluate_removals(removal_facts(EDITED, OrphanedVariant("d", "dev")))
     assert answer.removable == ()
     assert "p" in answer.holds["d"][0].message
     assert answer.holds["d"][0].who == answer.holds["p"][0].who != ""
 
 
 def test_a_level_waits_for_the_sweep_that_removes_the_one_before():
-    answer = evaluate_removals(world(ONE, OrphanedVariant("d", "dev")))
+    answer = evaluate_removals(removal_facts(ONE, OrphanedVariant("d", "dev")))
     assert answer.removable == ("p",)
     assert answer.holds["d"][0].who == gate_wording.NEXT_SWEEP
 
@@ -187,30 +198,30 @@ LIMITS = [
     ("_", "present", "number", "limit", "reason"), LIMITS, ids=map(itemgetter(0), LIMITS)
 )
 def test_the_removal_limit_holds_a_larger_removal(_, present, number, limit, reason):
-    facts = world(*many(number), present_count=present, limit=limit)
+    facts = removal_facts(*many(number), present_count=present, limit=limit)
     assert set(reasons(facts).values()) == {reason}
     held = evaluate_removals(facts).limit
     assert (str(held.reason) if held else "") == reason
 
 
 def test_too_many_go_when_a_person_confirms_them_and_no_others():
-    gone = many(12)
-    confirmed = said(*(one.name for one in gone))
-    assert set(reasons(world(*gone, confirmations=(confirmed,))).values()) == {""}
-    more = (*gone, *many(6, "dev"))
-    found = reasons(world(*more, confirmations=(confirmed,)))
-    assert {found[one.name] for one in gone} == {""}
-    assert {found[one.name] for one in more[12:]} == {"TooManyRemovals"}
+    orphans = many(12)
+    confirmed = confirmation(*(one.name for one in orphans))
+    assert set(reasons(removal_facts(*orphans, confirmations=(confirmed,))).values()) == {""}
+    more = (*orphans, *many(6, "dev"))
+    held_reasons = reasons(removal_facts(*more, confirmations=(confirmed,)))
+    assert {held_reasons[one.name] for one in orphans} == {""}
+    assert {held_reasons[one.name] for one in more[12:]} == {"TooManyRemovals"}
 
 
 def test_the_end_of_a_window_is_the_next_instant():
-    answer = evaluate_removals(world(ONE, calendars=(NIGHT,)))
+    answer = evaluate_removals(removal_facts(ONE, calendars=(NIGHT,)))
     assert answer.next == at(24 * 60)
-    assert evaluate_removals(world(ONE)).next is None
+    assert evaluate_removals(removal_facts(ONE)).next is None
 
 
 def test_a_word_from_the_future_counts_from_five_minutes_before_it_on():
-    facts = world(ONE, stages=BY_HAND, confirmations=(said("p", when=70),))
+    facts = removal_facts(ONE, stages=BY_HAND, confirmations=(confirmation("p", when=70),))
     assert evaluate_removals(facts).next == at(65)
     assert evaluate_removals(replace(facts, now=at(65))).removable == ("p",)
 
@@ -249,16 +260,16 @@ def test_a_stage_is_above_all_that_wait_for_it_and_right_above_one(rules):
 
 @given(graphs(), st.lists(st.sampled_from([*NAMES, "old", ""]), max_size=12), st.randoms())
 def test_pass_by_pass_everything_goes_and_never_before_what_waits_for_it(rules, stages, random):
-    gone = {f"v{index}": OrphanedVariant(f"v{index}", of) for index, of in enumerate(stages)}
+    orphans = {f"v{index}": OrphanedVariant(f"v{index}", of) for index, of in enumerate(stages)}
     ranks = compute_levels(rules)
     passes = 0
-    while gone:
-        facts = world(*gone.values(), stages=tuple(rules), limit=Fraction(1))
+    while orphans:
+        facts = removal_facts(*orphans.values(), stages=tuple(rules), limit=Fraction(1))
         going = list(evaluate_removals(facts).removable)
         assert going, "something goes in every pass"
         for name in random.sample(going, random.randint(1, len(going))):
-            rank = ranks.get(gone.pop(name).stage, len(ranks))
-            assert all(ranks.get(it.stage, len(ranks)) >= rank for it in gone.values())
+            rank = ranks.get(orphans.pop(name).stage, len(ranks))
+            assert all(ranks.get(it.stage, len(ranks)) >= rank for it in orphans.values())
         passes += 1
     assert passes <= len(stages)
 

@@ -12,11 +12,11 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -113,7 +113,7 @@ def variants(draw, name):
 
 
 EVIDENCE = st.builds(
-    said,
+    evidence_of,
     st.sampled_from(["dev", "prod"]),
     VERDICTS,
     st.sampled_from(REVISIONS),
@@ -173,28 +173,30 @@ HISTORY = st.dictionaries(
 )
 
 
-def answered(world: PolicyFacts) -> PolicyFacts:
+def answered(policy_facts: PolicyFacts) -> PolicyFacts:
     """The world with what a pass remembers of it."""
-    decision = evaluate_gates(world)
+    decision = evaluate_gates(policy_facts)
     kept = {name: item.answers for name, item in decision.variants.items()}
-    known = tuple(replace(it, answers=kept[it.name]) for it in world.variants)
-    return replace(world, history=decision.history, variants=known)
+    answered_variants = tuple(replace(it, answers=kept[it.name]) for it in policy_facts.variants)
+    return replace(policy_facts, history=decision.history, variants=answered_variants)
 
 
 @given(worlds())
-def test_no_new_variant_is_released_over_the_budget(world):
+def test_no_new_variant_is_released_over_the_budget(policy_facts):
     """Who has a slot, or is broken at what it has, may go beyond it."""
-    new = {it.name for it in world.variants if it.published is None and it.grant is None}
-    lifted = any(OverridableGate.BUDGET in it.spec.overrides for it in world.records.decisions)
-    for item in evaluate_gates(world).stages.values():
+    new = {it.name for it in policy_facts.variants if it.published is None and it.grant is None}
+    lifted = any(
+        OverridableGate.BUDGET in it.spec.overrides for it in policy_facts.records.decisions
+    )
+    for item in evaluate_gates(policy_facts).stages.values():
         if item.budget is not None and not lifted:
             room = max(0, item.budget - item.aggregates.in_flight)
             assert len(new & set(item.released)) <= room
 
 
 @given(worlds(orders=False))
-def test_a_halted_stage_lets_nobody_go(world):
-    decision = evaluate_gates(world)
+def test_a_halted_stage_lets_nobody_go(policy_facts):
+    decision = evaluate_gates(policy_facts)
     for item in decision.stages.values():
         inside = [it for it in decision.variants.values() if it.stage == item.name]
         if item.halted:
@@ -203,18 +205,18 @@ def test_a_halted_stage_lets_nobody_go(world):
 
 
 @given(worlds(orders=False))
-def test_a_group_begins_when_those_before_it_are_through(world):
-    decision = evaluate_gates(world)
-    groups = {it.name: it.group for it in world.variants}
+def test_a_group_begins_when_those_before_it_are_through(policy_facts):
+    decision = evaluate_gates(policy_facts)
+    groups = {it.name: it.group for it in policy_facts.variants}
     for item in decision.stages.values():
         started = [groups[name] for name in item.released]
         assert len(set(started)) <= 1, "one group at a time begins"
 
 
 @given(worlds(orders=False))
-def test_serialized_revisions_keep_a_stage_from_a_second_revision(world):
-    decision = evaluate_gates(replace(world, serialize=True))
-    for it in world.variants:
+def test_serialized_revisions_keep_a_stage_from_a_second_revision(policy_facts):
+    decision = evaluate_gates(replace(policy_facts, serialize=True))
+    for it in policy_facts.variants:
         item = decision.stages[it.stage]
         verifying = decision.variants[it.name].state is VariantState.VERIFYING
         if verifying and it.published.revision < item.candidate:
@@ -222,18 +224,18 @@ def test_serialized_revisions_keep_a_stage_from_a_second_revision(world):
 
 
 @given(worlds())
-def test_every_variant_that_is_not_ready_is_published_or_held(world):
-    decision = evaluate_gates(world)
+def test_every_variant_that_is_not_ready_is_published_or_held(policy_facts):
+    decision = evaluate_gates(policy_facts)
     for item in decision.variants.values():
         assert item.state is VariantState.READY or item.publish or item.holds
         assert all(hold.reason and hold.message and hold.who for hold in item.holds)
 
 
 @given(worlds())
-def test_asking_again_changes_nothing(world):
-    settled = answered(world)
+def test_asking_again_changes_nothing(policy_facts):
+    settled = answered(policy_facts)
     assert answered(settled) == settled
-    for name, item in evaluate_gates(world).variants.items():
+    for name, item in evaluate_gates(policy_facts).variants.items():
         again = evaluate_gates(settled).variants[name]
         assert (again.state, again.release, again.publish) == (
             item.state, item.release, item.publish
@@ -241,8 +243,8 @@ def test_asking_again_changes_nothing(world):
 
 
 @given(worlds())
-def test_no_state_changes_before_the_next_instant(world):
-    settled = answered(world)
+def test_no_state_changes_before_the_next_instant(policy_facts):
+    settled = answered(policy_facts)
     decision = evaluate_gates(settled)
     before = replace(settled, now=(decision.next or at(9999)) - minutes(1 / 60))
     then = evaluate_gates(before)

@@ -3,16 +3,16 @@
 from fractions import Fraction
 
 import pytest
-from gates.rolling import bad, ok, released, rolling, through, under_way, waiting, world
+from gates.rolling import bad, ok, released, rolling, rollout_facts, through, under_way, waiting
 from gates.worlds import (
     FAILED,
     PASSED,
     decided,
     draft,
+    evidence_of,
     grant,
     published,
     reasons_of,
-    said,
     variant,
 )
 
@@ -49,14 +49,16 @@ def waves(rollout, number):
     """How many each sweep releases when all that is released is ready by the next one."""
     names = [f"n{index:04}" for index in range(number)]
     has = dict.fromkeys(names, "v1")
-    found = []
+    released_in_turn = []
     while any(revision == "v1" for revision in has.values()):
         variants = [through(name) if has[name] == "v2" else waiting(name) for name in names]
-        decision = evaluate_gates(world(rollout, variants, said("prod", PASSED, "v2", when=6)))
+        decision = evaluate_gates(
+            rollout_facts(rollout, variants, evidence_of("prod", PASSED, "v2", when=6))
+        )
         assert released(decision), "a rollout that nothing holds goes on"
-        found.append(len(released(decision)))
+        released_in_turn.append(len(released(decision)))
         has |= dict.fromkeys(released(decision), "v2")
-    return found
+    return released_in_turn
 
 
 @pytest.mark.parametrize(
@@ -129,14 +131,14 @@ ROWS = [
     ),
     pytest.param(
         rolling(max_in_flight=0), [variant("a", "prod", published("v0"), draft=draft("v2"))],
-        [said("prod", FAILED, "v0")],
+        [evidence_of("prod", FAILED, "v0")],
         [], {"a": "BudgetExhausted"},
         id="a budget of 0 mends nothing either",
     ),
     pytest.param(
         rolling(max_in_flight=1),
         [under_way("a"), variant("b", "prod", published("v0"), draft=draft("v2"))],
-        [said("prod", FAILED, "v0")],
+        [evidence_of("prod", FAILED, "v0")],
         ["b"], {},
         id="who is broken at what it has needs no slot",
     ),
@@ -236,7 +238,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("rollout", "variants", "records", "goes", "holds"), ROWS)
 def test_a_rollout_releases_the_next_variants(rollout, variants, records, goes, holds):
-    decision = evaluate_gates(world(rollout, variants, *records))
+    decision = evaluate_gates(rollout_facts(rollout, variants, *records))
     assert released(decision) == goes
     for name, reason in holds.items():
         assert reason in reasons_of(decision, name)
@@ -245,7 +247,7 @@ def test_a_rollout_releases_the_next_variants(rollout, variants, records, goes, 
 def test_a_released_variant_that_a_conflict_holds_keeps_its_slot():
     held = waiting("a", grant=grant("v2"))
     held = replace(held, draft=replace(held.draft, conflict_count=1))
-    decision = evaluate_gates(world(rolling(max_in_flight=1), [held, waiting("b")]))
+    decision = evaluate_gates(rollout_facts(rolling(max_in_flight=1), [held, waiting("b")]))
     assert released(decision) == []
     assert not decision.variants["a"].publish
     assert decision.variants["a"].state is VariantState.RELEASED
@@ -255,7 +257,7 @@ def test_a_released_variant_that_a_conflict_holds_keeps_its_slot():
 def test_a_variant_that_cannot_be_rendered_fails_and_takes_no_slot():
     broken = waiting("a", failed=Hold("RenderFailed", "x", "somebody"))
     decision = evaluate_gates(
-        world(rolling(max_in_flight=1, max_failures=1), [broken, waiting("b")])
+        rollout_facts(rolling(max_in_flight=1, max_failures=1), [broken, waiting("b")])
     )
     assert released(decision) == ["b"]
     assert decision.stages["prod"].aggregates.failed == 1
@@ -263,31 +265,35 @@ def test_a_variant_that_cannot_be_rendered_fails_and_takes_no_slot():
 
 def test_a_halted_stage_publishes_nothing_that_it_has_released():
     variants = [under_way("a"), waiting("b", grant=grant("v2"))]
-    decision = evaluate_gates(world(rolling(), variants, bad("a")))
+    decision = evaluate_gates(rollout_facts(rolling(), variants, bad("a")))
     assert decision.stages["prod"].halted
     assert not decision.variants["b"].publish
     assert decision.variants["b"].state is VariantState.RELEASED
 
 
 def test_a_released_variant_is_published_without_a_further_slot():
-    decision = evaluate_gates(world(rolling(max_in_flight=1), [waiting("a", grant=grant("v2"))]))
+    decision = evaluate_gates(
+        rollout_facts(rolling(max_in_flight=1), [waiting("a", grant=grant("v2"))])
+    )
     assert decision.variants["a"].publish
     assert not decision.variants["a"].release
 
 
 def test_a_newer_revision_that_waits_for_a_slot_says_who_has_it():
-    decision = evaluate_gates(world(rolling(max_in_flight=1), [under_way("a"), waiting("b")]))
+    decision = evaluate_gates(
+        rollout_facts(rolling(max_in_flight=1), [under_way("a"), waiting("b")])
+    )
     hold = decision.variants["b"].holds[0]
     assert hold.message == "in-flight limit reached (1 of 1)"
 
 
 def test_a_stage_with_borne_failures_passes():
-    it = world(rolling(max_failures=1), [under_way("a"), through("b")], bad("a"), ok("b"))
+    it = rollout_facts(rolling(max_failures=1), [under_way("a"), through("b")], bad("a"), ok("b"))
     assert evaluate_gates(it).stages["prod"].verdict is PASSED
 
 
 def test_an_unfinished_variant_is_never_borne():
-    it = world(rolling(max_failures=5), [under_way("a"), through("b")], ok("b"))
+    it = rollout_facts(rolling(max_failures=5), [under_way("a"), through("b")], ok("b"))
     assert evaluate_gates(it).stages["prod"].verdict == "pending"
 
 
@@ -295,8 +301,8 @@ def test_other_inputs_at_the_same_revision_go_by_the_budget():
     changed = [
         variant(name, "prod", published("v2", 5), draft=draft("v2", "-new")) for name in "abc"
     ]
-    told = said("prod", PASSED, "v2", when=6)
+    reports = evidence_of("prod", PASSED, "v2", when=6)
     for rollout in (rolling(max_in_flight=1), rolling(strategy=RolloutStrategy.EXPONENTIAL)):
-        decision = evaluate_gates(world(rollout, changed, told))
+        decision = evaluate_gates(rollout_facts(rollout, changed, reports))
         assert released(decision) == ["a"]
         assert decision.stages["prod"].verdict is PASSED

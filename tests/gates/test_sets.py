@@ -10,11 +10,11 @@ from gates.worlds import (
     SIGNED,
     approved,
     draft,
+    evidence_of,
     facts,
     grant,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -82,7 +82,7 @@ def evaluate(members: dict[str, Member], stages: str) -> PolicyEvaluation:
 
 
 def test_every_set(record_property):
-    found, judged = [], 0
+    differences, judged = [], 0
     for number, members in enumerate(sets()):
         stages = ("fff", "ffs", "fss", "sff")[number % 4]
         decision = evaluate(members, stages)
@@ -90,17 +90,17 @@ def test_every_set(record_property):
         published = {name for name in NAMES if decision.variants[name].publish}
         released = {name for name in NAMES if decision.variants[name].release}
         if published != published_sets(members):
-            found.append(f"{stages} {members}: {sorted(published)}")
+            differences.append(f"{stages} {members}: {sorted(published)}")
         if released != {name for name, it in members.items() if it.released}:
-            found.append(f"{stages} {members}: released {sorted(released)}")
+            differences.append(f"{stages} {members}: released {sorted(released)}")
         silent = [
             name
             for name in NAMES
             if not decision.variants[name].publish and not decision.variants[name].holds
         ]
-        found += [f"{members}: {name} has no hold" for name in silent]
+        differences += [f"{members}: {name} has no hold" for name in silent]
     record_property("worlds", judged)
-    assert not found, "\n".join([f"{len(found)} disagreements", *found[:10]])
+    assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 
 @pytest.mark.parametrize("groups", [(0, 0), (0, 1)], ids=["a limit", "a limit and groups"])
@@ -119,7 +119,7 @@ def test_variants_that_exchange_places_take_one_slot(groups, granted):
         for name, group in zip("ab", groups, strict=True)
     ]
     sets = {name: SetFacts(partners=frozenset(other)) for name, other in ("ab", "ba")}
-    ready = said("first", PASSED, when=2)
+    ready = evidence_of("first", PASSED, when=2)
     made = facts((rule,), variants, ready)
     decision = evaluate_gates(replace(made, sets=sets))
     assert {it.name for it in decision.variants.values() if it.publish} == {"a", "b"}
@@ -143,7 +143,7 @@ def test_a_variant_waits_for_a_partner_that_is_in_no_stage():
         variant("b", "gone", published("v1"), draft=replace(draft("v1"), moves=True)),
     ]
     sets = {name: SetFacts(partners=frozenset(other)) for name, other in ("ab", "ba")}
-    made = facts((stage("first"),), variants, said("first", PASSED, when=2))
+    made = facts((stage("first"),), variants, evidence_of("first", PASSED, when=2))
     decision = evaluate_gates(replace(made, sets=sets))
     assert not decision.variants["a"].publish
     assert "PathTaken" in reasons_of(decision, "a")

@@ -1,18 +1,18 @@
 """What is shown beside a state without changing it, and failures that are over."""
 
 import pytest
-from gates.rolling import bad, ok, rolling, under_way, waiting, world
+from gates.rolling import bad, ok, rolling, rollout_facts, under_way, waiting
 from gates.worlds import (
     FAILED,
     at,
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -49,24 +49,26 @@ GOES_OFFLINE = [
 def test_a_variant_offline_after_its_release_is_shown_and_counts_as_before(
     _, it, records, now, state, reasons
 ):
-    there, gone = (
-        evaluate_gates(world(SHUT, [replace(it, offline=away), waiting("b")], *records, now=now))
+    online, offline = (
+        evaluate_gates(
+            rollout_facts(SHUT, [replace(it, offline=away), waiting("b")], *records, now=now)
+        )
         for away in (False, True)
     )
-    assert gone.variants["a"].state is state is there.variants["a"].state
-    assert sorted(reasons_of(gone, "a")) == sorted(reasons)
-    assert gone.stages["prod"].aggregates == there.stages["prod"].aggregates
-    assert gone.stages["prod"].released == there.stages["prod"].released
-    assert gone.stages["prod"].halted is there.stages["prod"].halted
-    assert (gone.variants["a"].publish, gone.variants["a"].next, gone.next) == (
-        there.variants["a"].publish,
-        there.variants["a"].next,
-        there.next,
+    assert offline.variants["a"].state is state is online.variants["a"].state
+    assert sorted(reasons_of(offline, "a")) == sorted(reasons)
+    assert offline.stages["prod"].aggregates == online.stages["prod"].aggregates
+    assert offline.stages["prod"].released == online.stages["prod"].released
+    assert offline.stages["prod"].halted is online.stages["prod"].halted
+    assert (offline.variants["a"].publish, offline.variants["a"].next, offline.next) == (
+        online.variants["a"].publish,
+        online.variants["a"].next,
+        online.next,
     )
 
 
 def test_a_ready_offline_variant_waits_only_to_come_online():
-    it = world(SHUT, [under_way("a", offline=True)], ok("a"))
+    it = rollout_facts(SHUT, [under_way("a", offline=True)], ok("a"))
     evaluation = evaluate_gates(it).variants["a"]
     assert (evaluation.state, [hold.reason for hold in evaluation.holds]) == ("Ready", ["Offline"])
 
@@ -87,7 +89,7 @@ HALTED = [
     ("_", "it", "halted", "verdict", "released"), HALTED, ids=[row[0] for row in HALTED]
 )
 def test_a_failure_is_about_the_inputs_that_failed(_, it, halted, verdict, released):
-    decision = evaluate_gates(world(rolling(max_in_flight=1), [it, waiting("b")], bad("a")))
+    decision = evaluate_gates(rollout_facts(rolling(max_in_flight=1), [it, waiting("b")], bad("a")))
     stage_view = decision.stages["prod"]
     assert (stage_view.halted, stage_view.verdict) == (halted, verdict)
     assert list(stage_view.released)[:1] == released
@@ -95,16 +97,18 @@ def test_a_failure_is_about_the_inputs_that_failed(_, it, halted, verdict, relea
 
 
 def test_the_others_go_on_with_the_mended_one():
-    decision = evaluate_gates(world(rolling(), [BROKEN, waiting("b")], bad("a")))
+    decision = evaluate_gates(rollout_facts(rolling(), [BROKEN, waiting("b")], bad("a")))
     assert list(decision.stages["prod"].released) == ["a", "b"]
 
 
 def test_new_inputs_that_fail_too_halt_it_again():
     it = under_way("a")
     again = replace(it, published=replace(published("v2", 8, "mended"), since=at(5)))
-    decision = evaluate_gates(world(rolling(), [again, waiting("b")], bad("a"), bad("a", when=9)))
+    decision = evaluate_gates(
+        rollout_facts(rolling(), [again, waiting("b")], bad("a"), bad("a", when=9))
+    )
     assert decision.stages["prod"].halted
-    quiet = evaluate_gates(world(rolling(), [again, waiting("b")], bad("a")))
+    quiet = evaluate_gates(rollout_facts(rolling(), [again, waiting("b")], bad("a")))
     assert not quiet.stages["prod"].halted, "what was said before is about the inputs of then"
 
 
@@ -128,12 +132,12 @@ WAYS = [
 def test_required_checks_do_not_hold_a_variant_that_goes_back(_, pin, decision):
     rule = stage("prod", requires=(QUOTA, REPORTED), pin=pin)
     a = variant("a", "prod", published("v2", 2), draft=draft("v1"), readings=(NO,))
-    reported = said("prod", FAILED, "v1", when=4, check="scan")
+    reported = evidence_of("prod", FAILED, "v1", when=4, check="scan")
     said_so = (reported,) if decision is None else (reported, decision)
-    found = evaluate_gates(facts((rule,), (a,), *said_so, revisions="v1 v2"))
-    assert found.variants["a"].publish, found.variants["a"].holds
+    evaluation = evaluate_gates(facts((rule,), (a,), *said_so, revisions="v1 v2"))
+    assert evaluation.variants["a"].publish, evaluation.variants["a"].holds
     alone = decision is not None and bool(decision.spec.variants)
-    assert found.stages["prod"].halted is alone, "one that goes back alone has failed the rest"
+    assert evaluation.stages["prod"].halted is alone, "one that goes back alone has failed the rest"
     on_record = replace(a, readings=(), answers=(CheckAnswer("quota", "digest-v1", FAILED, at(3)),))
     assert (
         evaluate_gates(facts((rule,), (on_record,), *said_so, revisions="v1 v2"))

@@ -15,13 +15,13 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     later,
     passed,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -37,8 +37,8 @@ from fanout.values import replace
 DEV = stage("dev")
 PROD = stage("prod", after("dev", soak=60))
 V1 = published("v1")
-OK, BAD = said("dev", PASSED), said("dev", FAILED)
-OK_A = said("dev", PASSED, variants=("a",))
+OK, BAD = evidence_of("dev", PASSED), evidence_of("dev", FAILED)
+OK_A = evidence_of("dev", PASSED, variants=("a",))
 BROKEN = Hold("RenderFailed", "line 3")
 BEFORE = {("dev", "v1"): passed(1)}
 
@@ -56,7 +56,7 @@ ROWS = [
     ("pending while one is not published", dev(A, variant("b", "dev"), records=[OK]), PENDING),
     (
         "failed as soon as one has failed",
-        dev(A, variant("b", "dev"), records=[said("dev", FAILED, variants=("a",))]),
+        dev(A, variant("b", "dev"), records=[evidence_of("dev", FAILED, variants=("a",))]),
         FAILED,
     ),
     (
@@ -81,7 +81,9 @@ ROWS = [
     ),
     (
         "or failed",
-        dev(A, replace(B, suspended=True), records=[OK, said("dev", FAILED, variants=("b",))]),
+        dev(
+            A, replace(B, suspended=True), records=[OK, evidence_of("dev", FAILED, variants=("b",))]
+        ),
         FAILED,
     ),
     (
@@ -110,7 +112,7 @@ ROWS = [
     ("missing evidence changes nothing any more", dev(A, history=BEFORE), PASSED),
     (
         "nor does evidence that is pending again",
-        dev(A, history=BEFORE, records=[OK, said("dev", PENDING)]),
+        dev(A, history=BEFORE, records=[OK, evidence_of("dev", PENDING)]),
         PASSED,
     ),
     ("evidence that fails withdraws it", dev(A, history=BEFORE, records=[OK, BAD]), FAILED),
@@ -124,13 +126,18 @@ ROWS = [
         dev(
             variant("a", "dev", replace(published("v1", 5, "new"), since=at(0))),
             history=BEFORE,
-            records=[OK, said("dev", FAILED, when=6)],
+            records=[OK, evidence_of("dev", FAILED, when=6)],
         ),
         FAILED,
     ),
     (
         "a newcomer that fails does not withdraw it",
-        dev(A, LATE, history=BEFORE, records=[OK, said("dev", FAILED, when=6, variants=("z",))]),
+        dev(
+            A,
+            LATE,
+            history=BEFORE,
+            records=[OK, evidence_of("dev", FAILED, when=6, variants=("z",))],
+        ),
         PASSED,
     ),
     (
@@ -140,13 +147,13 @@ ROWS = [
             LATE,
             replace(LATE, name="y"),
             history=BEFORE,
-            records=[OK, said("dev", FAILED, when=6, variants=("y", "z"))],
+            records=[OK, evidence_of("dev", FAILED, when=6, variants=("y", "z"))],
         ),
         PASSED,
     ),
     (
         "who was there withdraws it beside a newcomer",
-        dev(A, LATE, history=BEFORE, records=[OK, said("dev", FAILED, when=6)]),
+        dev(A, LATE, history=BEFORE, records=[OK, evidence_of("dev", FAILED, when=6)]),
         FAILED,
     ),
     (
@@ -155,7 +162,7 @@ ROWS = [
             A,
             LATE,
             history={("dev", "v1"): RevisionHistory(at(-9), since=at(6))},
-            records=[OK, said("dev", FAILED, when=7, variants=("z",))],
+            records=[OK, evidence_of("dev", FAILED, when=7, variants=("z",))],
         ),
         FAILED,
     ),
@@ -165,16 +172,18 @@ ROWS = [
             A,
             LATE,
             history={("dev", "v1"): passed(1, 3)},
-            records=[OK, said("dev", FAILED, when=7, variants=("z",))],
+            records=[OK, evidence_of("dev", FAILED, when=7, variants=("z",))],
         ),
         FAILED,
     ),
 ]
 
 
-@pytest.mark.parametrize(("sentence", "world", "verdict"), ROWS, ids=map(itemgetter(0), ROWS))
-def test_verdict(sentence, world, verdict):
-    decision = evaluate_gates(world)
+@pytest.mark.parametrize(
+    ("sentence", "policy_facts", "verdict"), ROWS, ids=map(itemgetter(0), ROWS)
+)
+def test_verdict(sentence, policy_facts, verdict):
+    decision = evaluate_gates(policy_facts)
     assert decision.stages["dev"].verdict is verdict
     remembered = decision.history.get(("dev", "v1"))
     assert (remembered is not None and remembered.passed is not None) == (verdict is PASSED)
@@ -188,19 +197,21 @@ def test_empty_stages_say_so():
 
 
 def test_clocks_start_with_what_the_verdict_rests_on_and_nothing_is_back_dated():
-    world = dev(A, records=[said("dev", PASSED, when=-60), said("dev", PASSED, when=1)])
-    assert evaluate_gates(world).history == {("dev", "v1"): passed(1)}
+    policy_facts = dev(
+        A, records=[evidence_of("dev", PASSED, when=-60), evidence_of("dev", PASSED, when=1)]
+    )
+    assert evaluate_gates(policy_facts).history == {("dev", "v1"): passed(1)}
 
 
 SUSPENDED = decided(Action.SUSPEND, variants=("b",), when=7)
 SKIPPED = decided(Action.SKIP, stage="dev", revision="v1", variants=("b",), when=8)
 _LIFTED = {"stage": "dev", "revision": "v1", "variants": ("a",), "when": 6}
 OVERRIDDEN = decided(Action.PUBLISH, OverridableGate.VERIFICATION, **_LIFTED)
-WITHDRAWN = replace(said("dev", FAILED, when=2, by="bob"), withdrawn=at(9))
+WITHDRAWN = replace(evidence_of("dev", FAILED, when=2, by="bob"), withdrawn=at(9))
 UNREADY = variant("b", "dev")
-OK_B = said("dev", PASSED, when=4, variants=("b",))
+OK_B = evidence_of("dev", PASSED, when=4, variants=("b",))
 LATER = variant("a", "dev", published("v1", 2))
-OK_LATER = said("dev", PASSED, when=3)
+OK_LATER = evidence_of("dev", PASSED, when=3)
 RESTS_ON = [
     ("evidence", [OK], [A], {}, 1),
     (
@@ -212,7 +223,7 @@ RESTS_ON = [
     ),
     (
         "a report after a publication",
-        [OK, said("dev", PASSED, when=3)],
+        [OK, evidence_of("dev", PASSED, when=3)],
         [variant("a", "dev", published("v1", 2))],
         {},
         3,
@@ -233,8 +244,8 @@ RESTS_ON = [
     ids=[row[0] for row in RESTS_ON],
 )
 def test_a_soak_begins_with_the_latest_that_its_verdict_rests_on(records, variants, fields, begins):
-    world = facts((stage("dev", **fields),), variants, *records, now=500)
-    assert evaluate_gates(world).history == {("dev", "v1"): passed(begins)}
+    policy_facts = facts((stage("dev", **fields),), variants, *records, now=500)
+    assert evaluate_gates(policy_facts).history == {("dev", "v1"): passed(begins)}
 
 
 def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
@@ -244,9 +255,9 @@ def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
     early = evaluate_gates(later(waiting, 60.9))
     assert not early.variants["p"].release
     assert early.next == at(61)
-    there = evaluate_gates(later(waiting, 61))
-    assert there.variants["p"].publish
-    assert there.next is None
+    evaluation = evaluate_gates(later(waiting, 61))
+    assert evaluation.variants["p"].publish
+    assert evaluation.next is None
 
 
 def test_before_it_is_recorded_a_soak_has_no_instants_that_move_with_the_clock():
@@ -267,13 +278,13 @@ def test_no_soak_is_an_instant_to_wait_for_where_after_cannot_open_by_itself():
     drafted = variant("p", "prod", draft=draft("v1"))
     eu = variant("e", "eu", published("v1"))
     rules, history = (DEV, stage("eu"), both), {("dev", "v1"): passed(5)}
-    lost = facts(rules, (A, eu, drafted), OK, said("eu", FAILED), history=history)
+    lost = facts(rules, (A, eu, drafted), OK, evidence_of("eu", FAILED), history=history)
     decision = evaluate_gates(lost)
     assert (decision.stages["prod"].gate, decision.stages["prod"].next) == (FAILED, None)
     waits = facts(rules, (A, eu, drafted), OK, history=history)
     assert evaluate_gates(waits).stages["prod"].next is None
     history["eu", "v1"] = passed(9)
-    runs = facts(rules, (A, eu, drafted), OK, said("eu", PASSED), history=history)
+    runs = facts(rules, (A, eu, drafted), OK, evidence_of("eu", PASSED), history=history)
     assert evaluate_gates(runs).stages["prod"].next == at(69)
     either = stage("prod", after("dev", "eu", require=Require.ANY, soak=60))
     soonest = replace(runs, stages=(DEV, stage("eu"), either))
@@ -281,24 +292,24 @@ def test_no_soak_is_an_instant_to_wait_for_where_after_cannot_open_by_itself():
 
 
 def test_a_withdrawal_starts_the_soak_anew():
-    world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
-    world = later(world, 30, said("dev", FAILED, when=29))
-    assert evaluate_gates(world).history == {}
-    world = later(world, 40, said("dev", PASSED, when=39))
-    assert evaluate_gates(later(world, 41)).next == at(99)
-    assert not evaluate_gates(later(world, 71)).variants["p"].release
-    assert evaluate_gates(later(world, 99)).variants["p"].publish
+    policy_facts = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
+    policy_facts = later(policy_facts, 30, evidence_of("dev", FAILED, when=29))
+    assert evaluate_gates(policy_facts).history == {}
+    policy_facts = later(policy_facts, 40, evidence_of("dev", PASSED, when=39))
+    assert evaluate_gates(later(policy_facts, 41)).next == at(99)
+    assert not evaluate_gates(later(policy_facts, 71)).variants["p"].release
+    assert evaluate_gates(later(policy_facts, 99)).variants["p"].publish
 
 
 def test_a_soak_ends_when_the_stage_moves_on_and_what_was_earned_stays():
     drafted = variant("p", "prod", draft=draft("v1"))
-    world = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
+    policy_facts = facts((DEV, PROD), (A, drafted), OK, revisions="v1 v2")
     moved = variant("a", "dev", published("v2", 80))
-    enough = evaluate_gates(later(world, 90, variants=(moved, drafted)))
+    enough = evaluate_gates(later(policy_facts, 90, variants=(moved, drafted)))
     assert enough.history["dev", "v1"] == passed(1, 80)
     assert enough.variants["p"].publish
     moved = variant("a", "dev", published("v2", 40))
-    cut = evaluate_gates(later(world, 90, variants=(moved, drafted)))
+    cut = evaluate_gates(later(policy_facts, 90, variants=(moved, drafted)))
     assert cut.history["dev", "v1"] == passed(1, 40)
     assert cut.stages["prod"].candidate == "v2"
 
@@ -315,50 +326,58 @@ def test_a_stage_that_moves_on_in_the_pass_that_saw_it_passed_soaks_no_more():
 
 def test_the_stage_moves_on_with_its_first_variant():
     both = dev(A, B, records=[OK], revisions="v1 v2")
-    world = later(both, 20, variants=(variant("a", "dev", published("v2", 15)), B))
-    assert evaluate_gates(world).history["dev", "v1"] == passed(1, 15)
+    policy_facts = later(both, 20, variants=(variant("a", "dev", published("v2", 15)), B))
+    assert evaluate_gates(policy_facts).history["dev", "v1"] == passed(1, 15)
 
 
 def test_answers_stand_when_the_revision_has_left():
-    world = dev(A, records=[OK], revisions="v1 v2")
+    policy_facts = dev(A, records=[OK], revisions="v1 v2")
     moved = (variant("a", "dev", published("v2", 15)),)
-    world = later(world, 20, said("dev", FAILED, "v1", when=16), variants=moved)
-    decision = evaluate_gates(world)
+    policy_facts = later(
+        policy_facts, 20, evidence_of("dev", FAILED, "v1", when=16), variants=moved
+    )
+    decision = evaluate_gates(policy_facts)
     assert decision.stages["dev"].verdicts == {"v1": PASSED, "v2": PENDING}
 
 
 def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
     dev_variant = variant("d", "dev", published("v2", 5))
     prod_variant = variant("p", "prod", V1)
-    world = facts(
+    policy_facts = facts(
         (DEV, PROD),
         (dev_variant, prod_variant),
-        said("prod", PASSED, "v1"),
-        said("dev", PASSED, "v2", when=6),
+        evidence_of("prod", PASSED, "v1"),
+        evidence_of("dev", PASSED, "v2", when=6),
         revisions="v1 v2",
         history={("dev", "v1"): passed(-90, 5), ("prod", "v1"): passed(2)},
     )
-    decision = evaluate_gates(later(world, 11))
+    decision = evaluate_gates(later(policy_facts, 11))
     assert decision.stages["prod"].candidate == "v1"
     assert decision.stages["prod"].queued == ("v2",)
     assert decision.next == at(66)
 
 
 def test_the_soak_of_what_a_stage_has_already_is_no_timer():
-    world = facts((DEV, PROD), (A, variant("p", "prod", V1)), OK, said("prod", PASSED))
-    assert evaluate_gates(world).next is None
+    policy_facts = facts(
+        (DEV, PROD), (A, variant("p", "prod", V1)), OK, evidence_of("prod", PASSED)
+    )
+    assert evaluate_gates(policy_facts).next is None
 
 
 def test_expiries_are_instants_at_which_something_changes():
     rule = ApprovalRule("signed-off", 2, frozenset({"ann", "bob"}), expires=at(30) - at(0))
     prod = stage("prod", after("dev"), requires=(rule,))
-    world = facts((DEV, prod), (A, variant("p", "prod", draft=draft("v1"))), OK, approved("ann"))
-    assert evaluate_gates(later(world, 11)).next == at(31)
+    policy_facts = facts(
+        (DEV, prod), (A, variant("p", "prod", draft=draft("v1"))), OK, approved("ann")
+    )
+    assert evaluate_gates(later(policy_facts, 11)).next == at(31)
     rest = decided(Action.SUSPEND, stage="prod", expires=at(20))
-    asleep = replace(world, records=replace(world.records, decisions=(rest,)))
+    asleep = replace(policy_facts, records=replace(policy_facts.records, decisions=(rest,)))
     assert evaluate_gates(asleep).stages["prod"].next == at(20)
-    early = said("dev", PASSED, when=40)
-    ahead = replace(world, records=replace(world.records, evidence=(early,), approvals=()))
+    early = evidence_of("dev", PASSED, when=40)
+    ahead = replace(
+        policy_facts, records=replace(policy_facts.records, evidence=(early,), approvals=())
+    )
     assert evaluate_gates(ahead).next == at(40)
 
 
@@ -372,8 +391,8 @@ def test_stages_gather_the_holds_of_their_variants():
 
 
 def test_a_stage_that_waits_names_who_can_help_the_one_before():
-    world = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))))
-    hold = evaluate_gates(world).stages["prod"].holds[0]
+    policy_facts = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))))
+    hold = evaluate_gates(policy_facts).stages["prod"].holds[0]
     assert (hold.reason, hold.who) == (
         "AfterPending",
         gate_wording.format_reporter("e2e", "dev"),
@@ -381,8 +400,8 @@ def test_a_stage_that_waits_names_who_can_help_the_one_before():
 
 
 def test_a_stage_that_was_taken_out_of_the_policy_is_forgotten():
-    world = dev(A, records=[OK], history={("gone", "v1"): passed(1)})
-    assert set(evaluate_gates(world).history) == {("dev", "v1")}
+    policy_facts = dev(A, records=[OK], history={("gone", "v1"): passed(1)})
+    assert set(evaluate_gates(policy_facts).history) == {("dev", "v1")}
 
 
 def test_independent_stages_go_in_parallel_and_a_chain_goes_in_one_pass_each():

@@ -12,12 +12,12 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     later,
     passed,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -51,7 +51,7 @@ P = variant("p", "prod", draft=draft("v1"))
 def came_back(now: float, *, answered: float = 32, **fields) -> PolicyFacts:
     """Dev had v1 from minute 1 to 20, and has it again since minute 30."""
     d = variant("d", "dev", published("v1", 30))
-    records = (said("dev", PASSED, when=1), said("dev", PASSED, when=answered))
+    records = (evidence_of("dev", PASSED, when=1), evidence_of("dev", PASSED, when=answered))
     history = fields.pop("history", {("dev", "v1"): passed(1, 20)})
     return facts((DEV, PROD), (d, P), *records, now=now, history=history, **fields)
 
@@ -69,7 +69,7 @@ def test_a_stage_that_is_not_ready_again_yet_is_waited_for():
     back = decided(Action.ROLLBACK, stage="dev", revision="v1", when=25)
     d = variant("d", "dev", published("v1", 30))
     it = facts(
-        (DEV, PROD), (d, P), said("dev", PASSED), back,
+        (DEV, PROD), (d, P), evidence_of("dev", PASSED), back,
         now=40, history={("dev", "v1"): passed(1, 20)}, revisions="v1 v2",
     )  # fmt: skip
     decision = evaluate_gates(it)
@@ -82,16 +82,16 @@ def test_a_stage_that_is_not_ready_again_yet_is_waited_for():
 def test_the_longest_stretch_stands_when_the_stage_moves_on_again():
     it = came_back(40, history={("dev", "v1"): stretch(1, longest=19, since=32)})
     moved = replace(it, variants=(variant("d", "dev", published("v2", 95)), P), now=at(99))
-    found = evaluate_gates(moved)
-    assert found.history["dev", "v1"] == RevisionHistory(at(1), at(95), timedelta(minutes=63))
-    assert found.stages["prod"].gate is PASSED
+    history = evaluate_gates(moved)
+    assert history.history["dev", "v1"] == RevisionHistory(at(1), at(95), timedelta(minutes=63))
+    assert history.stages["prod"].gate is PASSED
 
 
 def test_withdrawn_evidence_takes_all_stretches():
     it = came_back(99, history={("dev", "v1"): stretch(1, longest=80, since=32)})
-    failed = later(it, 100, said("dev", FAILED, when=99))
+    failed = later(it, 100, evidence_of("dev", FAILED, when=99))
     assert ("dev", "v1") not in evaluate_gates(failed).history
-    again = later(failed, 110, said("dev", PASSED, when=109))
+    again = later(failed, 110, evidence_of("dev", PASSED, when=109))
     assert evaluate_gates(again).history["dev", "v1"] == passed(109)
 
 
@@ -116,14 +116,16 @@ def test_a_variant_resumed_at_another_revision_ends_the_stretch():
     )
     seen = later(apart, 50)
     resumed = replace(seen, variants=(*it.variants, replace(other, suspended=False)))
-    found = evaluate_gates(resumed).history["dev", "v1"]
-    assert found == RevisionHistory(at(1), at(50), timedelta(minutes=19))
+    history = evaluate_gates(resumed).history["dev", "v1"]
+    assert history == RevisionHistory(at(1), at(50), timedelta(minutes=19))
 
 
 def test_a_variant_that_goes_back_alone_brings_its_stage_back():
     a, b = variant("a", "dev", published("v1", 30)), variant("b", "dev", published("v1"))
-    world = (said("dev", PASSED, when=1), said("dev", PASSED, when=32))
-    it = facts((DEV, PROD), (a, b, P), *world, now=40, history={("dev", "v1"): passed(1, 20)})
+    policy_facts = (evidence_of("dev", PASSED, when=1), evidence_of("dev", PASSED, when=32))
+    it = facts(
+        (DEV, PROD), (a, b, P), *policy_facts, now=40, history={("dev", "v1"): passed(1, 20)}
+    )
     assert evaluate_gates(it).history["dev", "v1"] == stretch(1, longest=19, since=32)
 
 
@@ -134,9 +136,9 @@ def test_a_way_back_that_has_begun_ends_after_the_window_where_a_rollout_may():
     )
     back = decided(Action.ROLLBACK, stage="dev", revision="v1", when=25)
     here = variant("d", "dev", published("v1", 30))
-    there = variant("e", "dev", published("v2", 20), draft=draft("v1"))
+    behind = variant("e", "dev", published("v2", 20), draft=draft("v1"))
     it = facts(
-        (DEV,), (here, there), said("dev", PASSED, when=32), back,
+        (DEV,), (here, behind), evidence_of("dev", PASSED, when=32), back,
         now=40, history={("dev", "v1"): passed(1, 20)}, revisions="v1 v2",
         calendars=(hours,), finishing_calendars=frozenset({"office"}),
     )  # fmt: skip
@@ -181,7 +183,7 @@ def test_a_join_is_ready_while_enough_before_it_are(visits, require, soak):
     wanted = enough(require, len(names))
     presence: list[list[bool]] = [[] for _ in names]
     ready: list[bool] = []
-    world = facts((*rules, join), (), now=0, revisions="v1 v2")
+    policy_facts = facts((*rules, join), (), now=0, revisions="v1 v2")
     for minute in range(LAST + 1):
         for changes, seen in zip(visits, presence, strict=True):
             seen.append(is_there(changes, minute))
@@ -191,10 +193,10 @@ def test_a_join_is_ready_while_enough_before_it_are(visits, require, soak):
             variant(f"v-{name}", name, held(changes, minute))
             for name, changes in zip(names, visits, strict=True)
         ]
-        world = replace(world, variants=tuple(variants), now=at(minute))
-        decision = evaluate_gates(world)
-        world = replace(world, history=decision.history)
-        assert evaluate_gates(world).history == decision.history, minute
+        policy_facts = replace(policy_facts, variants=tuple(variants), now=at(minute))
+        decision = evaluate_gates(policy_facts)
+        policy_facts = replace(policy_facts, history=decision.history)
+        assert evaluate_gates(policy_facts).history == decision.history, minute
         past = decision.history.get(("join", "v1"), NO_HISTORY)
         assert compute_soak(past, at(minute)) == timedelta(minutes=longest(ready)), minute
         assert (past.stretch_start is not None and past.left is None) is ready[-1], minute

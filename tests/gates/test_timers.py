@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from gates.rolling import bad, released, rolling, under_way, waiting, world
-from gates.worlds import PASSED, at, decided, reasons_of, said
+from gates.rolling import bad, released, rolling, rollout_facts, under_way, waiting
+from gates.worlds import PASSED, at, decided, evidence_of, reasons_of
 
 from fanout.api.gate_vocabulary import Action, VariantState
 from fanout.gates.gate_evaluator import evaluate_gates
@@ -17,7 +17,9 @@ MINUTES = [
 
 @pytest.mark.parametrize(("now", "state", "until"), MINUTES)
 def test_min_ready(now, state, until):
-    it = world(rolling(min_ready=10), [under_way("a")], said("prod", PASSED, "v2", when=5), now=now)
+    it = rollout_facts(
+        rolling(min_ready=10), [under_way("a")], evidence_of("prod", PASSED, "v2", when=5), now=now
+    )
     decision = evaluate_gates(it)
     assert decision.variants["a"].state == state
     assert decision.next == (at(until) if until else None)
@@ -26,14 +28,18 @@ def test_min_ready(now, state, until):
 
 
 def test_repeated_passing_evidence_does_not_restart_min_ready():
-    again = [said("prod", PASSED, "v2", when=minute) for minute in (5, 9, 14)]
-    it = world(rolling(min_ready=10), [under_way("a")], *again, now=15)
+    again = [evidence_of("prod", PASSED, "v2", when=minute) for minute in (5, 9, 14)]
+    it = rollout_facts(rolling(min_ready=10), [under_way("a")], *again, now=15)
     assert evaluate_gates(it).variants["a"].state is VariantState.READY
 
 
 def test_min_ready_starts_anew_after_a_failure():
-    told = [said("prod", PASSED, "v2", when=5), bad(when=8), said("prod", PASSED, "v2", when=9)]
-    it = world(rolling(min_ready=10), [under_way("a")], *told, now=15)
+    reports = [
+        evidence_of("prod", PASSED, "v2", when=5),
+        bad(when=8),
+        evidence_of("prod", PASSED, "v2", when=9),
+    ]
+    it = rollout_facts(rolling(min_ready=10), [under_way("a")], *reports, now=15)
     assert evaluate_gates(it).variants["a"].state is VariantState.VERIFYING
 
 
@@ -41,13 +47,13 @@ DEADLINE = rolling(progress_deadline=10, max_in_flight=1, max_failures=1)
 
 
 def test_in_flight_until_the_deadline():
-    decision = evaluate_gates(world(DEADLINE, [under_way("a"), waiting("b")], now=14))
+    decision = evaluate_gates(rollout_facts(DEADLINE, [under_way("a"), waiting("b")], now=14))
     assert decision.variants["a"].state is VariantState.VERIFYING
     assert decision.next == at(15)
 
 
 def test_too_long_in_flight_is_failed_and_frees_the_slot():
-    decision = evaluate_gates(world(DEADLINE, [under_way("a"), waiting("b")], now=15))
+    decision = evaluate_gates(rollout_facts(DEADLINE, [under_way("a"), waiting("b")], now=15))
     assert decision.variants["a"].state is VariantState.FAILED
     assert "DeadlineExceeded" in reasons_of(decision, "a")
     assert released(decision) == ["b"]
@@ -55,21 +61,23 @@ def test_too_long_in_flight_is_failed_and_frees_the_slot():
 
 def test_a_deadline_is_not_over_while_min_ready_runs():
     rollout = DEADLINE.model_copy(update={"min_ready": timedelta(minutes=60)})
-    told = said("prod", PASSED, "v2", when=14)
-    assert evaluate_gates(world(rollout, [under_way("a")], told, now=20)).variants["a"].state == (
-        "Verifying"
-    )
+    reports = evidence_of("prod", PASSED, "v2", when=14)
+    assert evaluate_gates(rollout_facts(rollout, [under_way("a")], reports, now=20)).variants[
+        "a"
+    ].state == ("Verifying")
 
 
 def test_evidence_after_the_deadline_still_counts():
     decision = evaluate_gates(
-        world(DEADLINE, [under_way("a")], said("prod", PASSED, "v2", when=30), now=31)
+        rollout_facts(
+            DEADLINE, [under_way("a")], evidence_of("prod", PASSED, "v2", when=30), now=31
+        )
     )
     assert decision.variants["a"].state is VariantState.READY
 
 
 def test_a_retry_gives_the_deadline_anew():
     retry = decided(Action.RETRY, stage="prod", revision="v2", variants=("a",), when=20)
-    decision = evaluate_gates(world(DEADLINE, [under_way("a")], retry, now=21))
+    decision = evaluate_gates(rollout_facts(DEADLINE, [under_way("a")], retry, now=21))
     assert decision.variants["a"].state is VariantState.VERIFYING
     assert decision.next == at(30)

@@ -37,31 +37,37 @@ ACCEPTS = [
 
 
 @pytest.mark.parametrize("automatic", [True, False], ids=["automatic", "by hand"])
-@pytest.mark.parametrize(("_", "said", "goes"), ACCEPTS, ids=map(itemgetter(0), ACCEPTS))
+@pytest.mark.parametrize(("_", "is_accepted", "goes"), ACCEPTS, ids=map(itemgetter(0), ACCEPTS))
 def test_a_draft_with_merge_conflicts_is_published_once_a_person_has_accepted_them(
-    _, said, goes, automatic
+    _, is_accepted, goes, automatic
 ):
-    about = dict(said)
+    about = dict(is_accepted)
     accepts = about.pop("accepts", False)
     decision = decided(Action.PUBLISH, **V1, **about, accept_conflicts=accepts)
-    world = prod(OK, *([decision] if said else []), rule=PROD if automatic else BY_HAND)
-    d, p = world.variants
-    world = replace(world, variants=(d, replace(p, draft=replace(p.draft, conflict_count=2))))
-    found = evaluate_gates(world)
-    assert found.variants["p"].publish is goes
-    assert (found.variants["p"].state is VariantState.HELD) is not goes
+    policy_facts = prod(
+        OK, *([decision] if is_accepted else []), rule=PROD if automatic else BY_HAND
+    )
+    d, p = policy_facts.variants
+    policy_facts = replace(
+        policy_facts, variants=(d, replace(p, draft=replace(p.draft, conflict_count=2)))
+    )
+    evaluation = evaluate_gates(policy_facts)
+    assert evaluation.variants["p"].publish is goes
+    assert (evaluation.variants["p"].state is VariantState.HELD) is not goes
     if not goes:
-        assert reasons_of(found, "p")[0] == "MergeConflict"
-        assert found.variants["p"].holds[0].message == "2 undecided merge conflicts in its draft"
+        assert reasons_of(evaluation, "p")[0] == "MergeConflict"
+        assert (
+            evaluation.variants["p"].holds[0].message == "2 undecided merge conflicts in its draft"
+        )
 
 
 def test_a_conflict_holds_nobody_else_and_no_rollback():
-    world = prod(OK, decided(Action.PUBLISH, **V1, trees=TREE))
-    d, p = world.variants
+    policy_facts = prod(OK, decided(Action.PUBLISH, **V1, trees=TREE))
+    d, p = policy_facts.variants
     held = replace(p, name="o", draft=replace(p.draft, conflict_count=1))
-    found = evaluate_gates(replace(world, variants=(d, held, p)))
-    assert [it.name for it in found.variants.values() if it.publish] == ["p"]
+    evaluation = evaluate_gates(replace(policy_facts, variants=(d, held, p)))
+    assert [it.name for it in evaluation.variants.values() if it.publish] == ["p"]
     back = replace(p, published=published("v2", 2), draft=replace(p.draft, conflict_count=1))
     rolled = decided(Action.ROLLBACK, when=3, stage="prod", revision="v1")
-    facts_then = replace(prod(OK, rolled, world={"revisions": "v1 v2"}), variants=(d, back))
+    facts_then = replace(prod(OK, rolled, policy_fields={"revisions": "v1 v2"}), variants=(d, back))
     assert evaluate_gates(facts_then).variants["p"].publish

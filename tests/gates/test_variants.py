@@ -15,13 +15,13 @@ from gates.worlds import (
     SIGNED_PROD,
     approved,
     draft,
+    evidence_of,
     facts,
     grant,
     passed,
     prod,
     published,
     reasons_of,
-    said,
     variant,
 )
 
@@ -37,11 +37,11 @@ UNWRITTEN = replace(draft("v1"), publish_hold=Hold("NoDraft", "it is written by 
 ROWS = [
     ("dev passed: released and published at once", prod(OK), "Proposed", 1, 1, []),
     ("dev pending: the draft waits", prod(), "Drafted", 0, 0, ["AfterPending"]),
-    ("dev failed", prod(said("dev", FAILED)), "Drafted", 0, 0, ["AfterFailed"]),
+    ("dev failed", prod(evidence_of("dev", FAILED)), "Drafted", 0, 0, ["AfterFailed"]),
     ("no draft stands yet", prod(OK, open_draft=""), "Drafted", 0, 0, ["NoDraft"]),
     (
         "a draft that is out of date does not go",
-        prod(OK, world={"revisions": "v0 v1"}, open_draft="v0"),
+        prod(OK, policy_fields={"revisions": "v0 v1"}, open_draft="v0"),
         "Drafted",
         0,
         0,
@@ -57,7 +57,7 @@ ROWS = [
     ),
     (
         "between sweeps automation publishes nothing",
-        prod(OK, world={"sweep": False}),
+        prod(OK, policy_fields={"sweep": False}),
         "Drafted",
         0,
         0,
@@ -65,7 +65,7 @@ ROWS = [
     ),
     (
         "nor what it released before",
-        prod(OK, world={"sweep": False}, grant=grant("v1")),
+        prod(OK, policy_fields={"sweep": False}, grant=grant("v1")),
         "Proposed",
         0,
         0,
@@ -106,7 +106,7 @@ ROWS = [
     ),
     (
         "a release does not outlive the gate that gave it",
-        prod(said("dev", FAILED), grant=grant("v1")),
+        prod(evidence_of("dev", FAILED), grant=grant("v1")),
         "Released",
         0,
         0,
@@ -155,7 +155,7 @@ ROWS = [
     ),
     (
         "published, and a check is under way",
-        prod(OK, said("prod", PENDING), has=published("v1"), open_draft=""),
+        prod(OK, evidence_of("prod", PENDING), has=published("v1"), open_draft=""),
         "Verifying",
         0,
         0,
@@ -163,7 +163,7 @@ ROWS = [
     ),
     (
         "published and verified",
-        prod(OK, said("prod", PASSED), has=published("v1"), open_draft=""),
+        prod(OK, evidence_of("prod", PASSED), has=published("v1"), open_draft=""),
         "Ready",
         0,
         0,
@@ -171,7 +171,7 @@ ROWS = [
     ),
     (
         "published and failed",
-        prod(OK, said("prod", FAILED), has=published("v1"), open_draft=""),
+        prod(OK, evidence_of("prod", FAILED), has=published("v1"), open_draft=""),
         "Failed",
         0,
         0,
@@ -187,7 +187,7 @@ ROWS = [
     ),
     (
         "published with other inputs: it goes again through the gate",
-        prod(OK, said("prod", PASSED), has=published("v1", 0, "old")),
+        prod(OK, evidence_of("prod", PASSED), has=published("v1", 0, "old")),
         "Proposed",
         1,
         1,
@@ -195,7 +195,7 @@ ROWS = [
     ),
     (
         "the draft of what is in force already is no draft",
-        prod(OK, said("prod", PASSED), has=published("v1")),
+        prod(OK, evidence_of("prod", PASSED), has=published("v1")),
         "Ready",
         0,
         0,
@@ -203,7 +203,7 @@ ROWS = [
     ),
     (
         "automation never goes back",
-        prod(OK, has=published("v2"), world={"revisions": "v1"}),
+        prod(OK, has=published("v2"), policy_fields={"revisions": "v1"}),
         "Drafted",
         0,
         0,
@@ -211,7 +211,7 @@ ROWS = [
     ),
     (
         "the rule allows no revision",
-        prod(OK, world={"revisions": ""}),
+        prod(OK, policy_fields={"revisions": ""}),
         "Held",
         0,
         0,
@@ -219,7 +219,7 @@ ROWS = [
     ),
     (
         "the rule allows no revision: what is published stays verified",
-        prod(OK, said("prod", PASSED), has=published("v1"), world={"revisions": ""}),
+        prod(OK, evidence_of("prod", PASSED), has=published("v1"), policy_fields={"revisions": ""}),
         "Ready",
         0,
         0,
@@ -229,12 +229,12 @@ ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("sentence", "world", "state", "release", "publish", "reasons"),
+    ("sentence", "policy_fields", "state", "release", "publish", "reasons"),
     ROWS,
     ids=map(itemgetter(0), ROWS),
 )
-def test_variant(sentence, world, state, release, publish, reasons):
-    decision = evaluate_gates(world)
+def test_variant(sentence, policy_fields, state, release, publish, reasons):
+    decision = evaluate_gates(policy_fields)
     p = decision.variants["p"]
     assert (p.state, p.release, p.publish) == (state, bool(release), bool(publish))
     if reasons is not None:
@@ -242,17 +242,19 @@ def test_variant(sentence, world, state, release, publish, reasons):
 
 
 def test_a_draft_that_is_written_for_other_inputs_is_not_published():
-    world = prod(OK)
-    stale = replace(world.variants[1], draft=draft("v1", current=False))
-    p = evaluate_gates(replace(world, variants=(READY_DEV, stale))).variants["p"]
+    policy_facts = prod(OK)
+    stale = replace(policy_facts.variants[1], draft=draft("v1", current=False))
+    p = evaluate_gates(replace(policy_facts, variants=(READY_DEV, stale))).variants["p"]
     assert (p.state, p.publish) == (VariantState.DRAFTED, False)
 
 
 def test_a_variant_in_no_stage_is_held_and_blocks_nobody():
-    world = prod(OK)
+    policy_facts = prod(OK)
     lost = variant("lost", "moon", draft=draft("v1"))
     nowhere = variant("nowhere", "")
-    decision = evaluate_gates(replace(world, variants=(*world.variants, lost, nowhere)))
+    decision = evaluate_gates(
+        replace(policy_facts, variants=(*policy_facts.variants, lost, nowhere))
+    )
     for name in ("lost", "nowhere"):
         assert decision.variants[name].state is VariantState.HELD
         assert reasons_of(decision, name) == ["NotInStage"]
@@ -261,12 +263,12 @@ def test_a_variant_in_no_stage_is_held_and_blocks_nobody():
 
 
 def test_history_is_enough_when_dev_has_moved_on():
-    world = facts(
+    policy_facts = facts(
         (DEV, PROD),
         (variant("d", "dev", published("v2", 6)), variant("p", "prod", draft=draft("v1"))),
         revisions="v1 v2",
         history={("dev", "v1"): passed(1)},
     )
-    decision = evaluate_gates(world)
+    decision = evaluate_gates(policy_facts)
     assert decision.variants["p"].publish
     assert decision.history["dev", "v1"] == passed(1, 6)

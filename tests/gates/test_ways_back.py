@@ -9,12 +9,12 @@ from gates.worlds import (
     approved,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     passed,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -29,7 +29,7 @@ BACK = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3)
 MEND = decided(Action.PUBLISH, stage="prod", revision="v3", when=4)
 
 
-def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
+def build_facts(*records, dev="v3", open_draft="v2", has="v1", **fields):
     """Dev has v3 and prod went back from v2 to v1; v2 has passed dev for ever."""
     rules = [stage("dev"), stage("prod", after("dev"), **fields)]
     variants = [
@@ -42,23 +42,25 @@ def world(*records, dev="v3", open_draft="v2", has="v1", **fields):
 
 
 def test_a_rollback_is_active_until_the_mending_revision_may_go():
-    waiting = world(BACK, MEND, open_draft="v1")
+    waiting = build_facts(BACK, MEND, open_draft="v1")
     decision = evaluate_gates(waiting)
     assert decision.stages["prod"].candidate == "v1", "not the bad one, which has passed dev"
     assert find_rollbacks(waiting).keys() == {"p"}
-    ready = world(BACK, MEND, said("dev", PASSED, "v3", when=5), open_draft="v3")
+    ready = build_facts(BACK, MEND, evidence_of("dev", PASSED, "v3", when=5), open_draft="v3")
     assert evaluate_gates(ready).stages["prod"].candidate == "v3"
     assert evaluate_gates(ready).variants["p"].publish
     assert find_rollbacks(ready) == {}
 
 
 def test_automation_does_not_take_the_bad_revision_again():
-    decision = evaluate_gates(world(BACK, MEND, open_draft="v2"))
+    decision = evaluate_gates(build_facts(BACK, MEND, open_draft="v2"))
     assert not decision.variants["p"].publish
 
 
 def test_a_rollback_ends_when_the_mending_revision_is_published():
-    taken = world(BACK, MEND, said("dev", PASSED, "v3", when=5), has="v3", open_draft="v3")
+    taken = build_facts(
+        BACK, MEND, evidence_of("dev", PASSED, "v3", when=5), has="v3", open_draft="v3"
+    )
     late = published("v3", 6)
     it = taken.variants[1]
     taken = replace(taken, variants=(taken.variants[0], replace(it, published=late)))
@@ -68,7 +70,7 @@ def test_a_rollback_ends_when_the_mending_revision_is_published():
 
 def later_publications(*revisions_and_instants):
     """Prod's publications since a rollback and a promotion of v3, which passes `after` no more."""
-    taken = world(BACK, MEND, has="v3", open_draft="v3")
+    taken = build_facts(BACK, MEND, has="v3", open_draft="v3")
     variants = [
         variant(f"p{number}", "prod", published(revision, when))
         for number, (revision, when) in enumerate(revisions_and_instants)
@@ -109,17 +111,17 @@ def test_a_publication_that_left_the_promotion_waiting_does_not_end_it():
 def test_approvals_from_before_it_are_not_asked():
     yes = [approved(name, revision="v2") for name in ("ann", "bob")]
     rule = {"requires": (SIGNED,)}
-    before = evaluate_gates(world(*yes, dev="v2", **rule))
+    before = evaluate_gates(build_facts(*yes, dev="v2", **rule))
     assert before.stages["prod"].candidate == "v2"
     withdrawn_since = decided(Action.ROLLBACK, stage="prod", revision="v1", when=3, expires=None)
-    mended = [said("dev", PASSED, "v3", when=5), withdrawn_since, MEND]
-    decision = evaluate_gates(world(*yes, *mended, **rule))
+    mended = [evidence_of("dev", PASSED, "v3", when=5), withdrawn_since, MEND]
+    decision = evaluate_gates(build_facts(*yes, *mended, **rule))
     assert decision.stages["prod"].candidate == "v3"
 
 
 def test_promotions_from_before_it_are_not_carried_out_after_it():
     old = decided(Action.PUBLISH, stage="prod", revision="v2", when=2)
-    over = [BACK, MEND, said("dev", PASSED, "v3", when=5)]
+    over = [BACK, MEND, evidence_of("dev", PASSED, "v3", when=5)]
     rules = [stage("dev"), stage("prod", after("dev"), automatic=False)]
     variants = [
         variant("d", "dev", published("v3", 2)),
@@ -140,7 +142,9 @@ def two_groups(*records, max_failures=1):
         variant("a", "prod", published("v1", 8)),
         variant("b", "prod", published("v1"), draft=draft("v2"), group=1),
     ]
-    return facts([rule], variants, said("prod", PASSED, "v1", when=9), *records, revisions="v1 v2")
+    return facts(
+        [rule], variants, evidence_of("prod", PASSED, "v1", when=9), *records, revisions="v1 v2"
+    )
 
 
 def test_a_variant_that_went_back_alone_has_failed_while_the_others_go_on():

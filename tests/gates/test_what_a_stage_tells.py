@@ -1,8 +1,17 @@
 """What a stage tells of itself while it rolls out: what holds it comes first, said as it is."""
 
 import pytest
-from gates.test_rollouts import bad, ok, released, rolling, through, under_way, waiting, world
-from gates.worlds import decided, said
+from gates.test_rollouts import (
+    bad,
+    ok,
+    released,
+    rolling,
+    rollout_facts,
+    through,
+    under_way,
+    waiting,
+)
+from gates.worlds import decided, evidence_of
 
 from fanout.api.gate_vocabulary import Action, VariantState, Verdict
 from fanout.api.reasons import Reason
@@ -14,7 +23,7 @@ SKIPPED = decided(Action.SKIP, reason="rebuilt next week", **ABOUT_A)
 RETRIED = decided(Action.RETRY, **ABOUT_A)
 
 
-def told(decision):
+def reasons(decision):
     """The reasons of the stage, in their order."""
     return [hold.reason for hold in decision.stages["prod"].holds]
 
@@ -41,12 +50,12 @@ ORDERS = [
 @pytest.mark.parametrize(("stated", "expected"), ORDERS)
 def test_the_order_of_what_holds_a_stage(stated, expected):
     borne, variants, records = stated
-    decision = evaluate_gates(world(rolling(max_failures=borne), variants, *records))
-    assert told(decision) == expected
+    decision = evaluate_gates(rollout_facts(rolling(max_failures=borne), variants, *records))
+    assert reasons(decision) == expected
 
 
 def test_a_variant_skipped_after_its_publication_names_the_decider_and_the_comment():
-    decision = evaluate_gates(world(rolling(), [through("a")], bad("a"), SKIPPED))
+    decision = evaluate_gates(rollout_facts(rolling(), [through("a")], bad("a"), SKIPPED))
     view = decision.variants["a"]
     assert view.state is VariantState.SKIPPED
     [hold] = view.holds
@@ -56,22 +65,22 @@ def test_a_variant_skipped_after_its_publication_names_the_decider_and_the_comme
 
 
 def test_a_failure_before_a_retry_says_that_the_retry_took_it_back():
-    decision = evaluate_gates(world(rolling(), [through("a")], bad("a"), RETRIED))
+    decision = evaluate_gates(rollout_facts(rolling(), [through("a")], bad("a"), RETRIED))
     [check] = decision.variants["a"].checks
     assert check.verdict is Verdict.PENDING
     assert "was recorded before v2 was retried" in check.message
 
 
 def test_evidence_from_before_the_publication_is_still_called_so():
-    early = said("prod", Verdict.FAILED, "v2", when=4, variants=("a",))
-    decision = evaluate_gates(world(rolling(), [through("a")], early, RETRIED))
+    early = evidence_of("prod", Verdict.FAILED, "v2", when=4, variants=("a",))
+    decision = evaluate_gates(rollout_facts(rolling(), [through("a")], early, RETRIED))
     [check] = decision.variants["a"].checks
     assert "was recorded before v2 was published" in check.message
 
 
 def test_a_variant_without_a_slot_is_told_the_limit_in_numbers():
     rule = rolling(max_in_flight=1)
-    decision = evaluate_gates(world(rule, [under_way("a"), waiting("b")]))
+    decision = evaluate_gates(rollout_facts(rule, [under_way("a"), waiting("b")]))
     assert released(decision) == []
     [hold] = decision.variants["b"].holds
     assert (hold.reason, hold.message) == (

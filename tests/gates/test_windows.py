@@ -9,12 +9,12 @@ from gates.worlds import (
     at,
     decided,
     draft,
+    evidence_of,
     facts,
     grant,
     prod,
     published,
     reasons_of,
-    said,
     stage,
     variant,
 )
@@ -43,7 +43,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("calendars", "now", "goes", "edge"), ROWS)
 def test_the_engine_wakes_at_the_edge(calendars, now, goes, edge):
-    decision = evaluate_gates(prod(OK, now=now, world={"calendars": calendars}))
+    decision = evaluate_gates(prod(OK, now=now, policy_fields={"calendars": calendars}))
     assert decision.variants["p"].publish is goes
     assert decision.variants["p"].release is goes
     assert decision.next == (at(edge) if edge is not None else None)
@@ -59,17 +59,19 @@ def test_a_policy_that_waits_for_a_window_and_for_people_is_not_stuck():
 
 
 def test_a_release_does_not_outlive_its_window():
-    decision = evaluate_gates(prod(OK, grant=grant("v1"), now=10, world={"calendars": (OFFICE,)}))
+    decision = evaluate_gates(
+        prod(OK, grant=grant("v1"), now=10, policy_fields={"calendars": (OFFICE,)})
+    )
     assert decision.variants["p"].state is VariantState.RELEASED
     assert not decision.variants["p"].publish
 
 
 def test_windows_bind_people_too_but_for_who_lifts_them():
     plain = decided(Action.PUBLISH, stage="prod", revision="v1")
-    decision = evaluate_gates(prod(OK, plain, world={"calendars": (OFFICE,)}))
+    decision = evaluate_gates(prod(OK, plain, policy_fields={"calendars": (OFFICE,)}))
     assert not decision.variants["p"].publish
     lifting = decided(Action.PUBLISH, OverridableGate.WINDOW, stage="prod", revision="v1")
-    decision = evaluate_gates(prod(OK, lifting, world={"calendars": (OFFICE,)}))
+    decision = evaluate_gates(prod(OK, lifting, policy_fields={"calendars": (OFFICE,)}))
     assert decision.variants["p"].publish
 
 
@@ -79,7 +81,8 @@ def half_way(*more, **fields):
         variant("b", "prod", published("v1"), draft=draft("v2")),
     ]
     return facts(
-        [stage("prod")], variants, said("prod", PASSED, "v1"), said("prod", PASSED, "v2", when=6),
+        [stage("prod")], variants,
+        evidence_of("prod", PASSED, "v1"), evidence_of("prod", PASSED, "v2", when=6),
         *more, revisions="v1 v2", calendars=(OFFICE,), **fields,
     )  # fmt: skip
 
@@ -93,8 +96,10 @@ def test_at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish():
 
 
 def test_a_rollout_that_has_not_begun_waits_where_it_may_finish():
-    world = prod(OK, world={"calendars": (OFFICE,), "finishing_calendars": frozenset({"office"})})
-    assert not evaluate_gates(world).variants["p"].publish
+    policy_facts = prod(
+        OK, policy_fields={"calendars": (OFFICE,), "finishing_calendars": frozenset({"office"})}
+    )
+    assert not evaluate_gates(policy_facts).variants["p"].publish
 
 
 def test_all_that_are_closed_must_let_it_finish():
@@ -104,27 +109,27 @@ def test_all_that_are_closed_must_let_it_finish():
 
 
 def test_a_closed_window_is_no_reason_to_be_stuck():
-    decision = evaluate_gates(prod(OK, world={"calendars": (OFFICE,)}))
+    decision = evaluate_gates(prod(OK, policy_fields={"calendars": (OFFICE,)}))
     assert [str(hold.reason) for hold in decision.holds] == []
 
 
 def test_a_window_that_never_opens_is():
-    decision = evaluate_gates(prod(OK, now=60, world={"calendars": (OFFICE, FREEZE)}))
+    decision = evaluate_gates(prod(OK, now=60, policy_fields={"calendars": (OFFICE, FREEZE)}))
     assert [str(hold.reason) for hold in decision.holds] == ["Stuck"]
 
 
 def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
     plain = decided(Action.PUBLISH, stage="prod", revision="v1")
-    closed = evaluate_gates(prod(OK, plain, world={"has_unreadable_calendar": True}))
+    closed = evaluate_gates(prod(OK, plain, policy_fields={"has_unreadable_calendar": True}))
     assert reasons_of(closed, "p") == ["WindowClosed"]
     assert closed.next is None
     lifting = decided(Action.PUBLISH, OverridableGate.WINDOW, stage="prod", revision="v1")
-    unreadable = prod(OK, lifting, world={"has_unreadable_calendar": True})
+    unreadable = prod(OK, lifting, policy_fields={"has_unreadable_calendar": True})
     assert evaluate_gates(unreadable).variants["p"].publish
 
 
 def test_the_edge_is_told_though_no_variant_waits_for_it():
     """What a move has left may wait for it, as may what has no target."""
     done = [variant("p", "prod", published("v1"))]
-    world = facts([stage("prod")], done, said("prod", PASSED), calendars=(OFFICE,))
-    assert evaluate_gates(world).next == at(60)
+    policy_facts = facts([stage("prod")], done, evidence_of("prod", PASSED), calendars=(OFFICE,))
+    assert evaluate_gates(policy_facts).next == at(60)
