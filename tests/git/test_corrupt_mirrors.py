@@ -105,9 +105,9 @@ def test_a_remote_that_is_damaged_is_left_alone_and_told(whole, downstream_of, m
     shutil.rmtree(mirror_of(whole))
     before = files(whole.bare.path)
     (whole.bare.path / "packed-refs").write_bytes(b"\0" * 80)
-    with pytest.raises(Unavailable) as told:
+    with pytest.raises(Unavailable) as caught:
         downstream_of(make_store(), whole.bare).look()
-    assert told.value.reason == "RemoteFailed"
+    assert caught.value.reason == "RemoteFailed"
     assert {*before} <= {*files(whole.bare.path)}
 
 
@@ -129,9 +129,9 @@ def test_keys_of_a_killed_process_go_and_those_in_use_stay(make_store, tmp_path)
             os.kill(os.getpid(), signal.SIGKILL)
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
-    [left] = directory.glob("secret-*/key")
+    [key] = directory.glob("secret-*/key")
     with provide_credentials(access, directory, directory / "askpass"):
         make_store()
         [used] = directory.glob("secret-*/key")
-        assert used != left
+        assert used != key
     assert not list(directory.glob("secret-*"))

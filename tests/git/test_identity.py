@@ -33,8 +33,8 @@ def test_a_person_is_who_git_takes_them_for(
 ):
     configured(monkeypatch, tmp_path, config, variables)
     asked = ["git", "var", "GIT_AUTHOR_IDENT"]
-    told = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
-    assert told.startswith(f"{expected} ")
+    output = subprocess.run(asked, check=True, capture_output=True, text=True, cwd=tmp_path).stdout
+    assert output.startswith(f"{expected} ")
     name, _, rest = expected.partition(" <")
     assert read_identity(os.environ) == CommitIdentity(name, rest.removesuffix(">"))
 

@@ -214,13 +214,13 @@ def furnished(downstream):
 
 
 @pytest.mark.parametrize(
-    ("path", "there", "problem"), [row[1:] for row in PATHS], ids=[row[0] for row in PATHS]
+    ("path", "exists", "problem"), [row[1:] for row in PATHS], ids=[row[0] for row in PATHS]
 )
-def test_a_path_has_its_object_or_a_problem(furnished, path, there, problem):
+def test_a_path_has_its_object_or_a_problem(furnished, path, exists, problem):
     head = furnished.bare.refs()[furnished.main]
     with furnished.store.reader(furnished.bare.remote) as reader:
         state = reader.paths(head, [path])[path]
-    expected = furnished.bare.git("rev-parse", f"main:{path}") if there else None
+    expected = furnished.bare.git("rev-parse", f"main:{path}") if exists else None
     assert state == PathState(expected, problem)
 
 

@@ -60,13 +60,13 @@ def nothing_but_git(tmp_path, monkeypatch):
 
 def started_for(url):
     """Processes that were started with this URL in their arguments."""
-    found = []
+    names = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found += [path.parent.name] if url.encode() in path.read_bytes() else []
+            names += [path.parent.name] if url.encode() in path.read_bytes() else []
         except OSError:
             continue
-    return found
+    return names
 
 
 def write(url, expected=""):
@@ -261,8 +261,8 @@ def test_an_interruption_ends_what_runs_and_begins_nothing_more(remotes, server,
     with process:
         reached.wait(30)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGINT, said
+        _, output = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT, output
     assert len(server.requests) == 2
     assert [url for url in urls if started_for(url)] == []
 
@@ -312,8 +312,8 @@ def test_an_interruption_leaves_no_lock_in_a_repository_of_others(
     with process:
         until(lambda: all((bare.path / "holding").exists() for bare in bares))
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == -signal.SIGINT, said
+        _, output = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGINT, output
     for bare in bares:
         assert list(bare.path.rglob("*.lock")) == []
         assert list(bare.path.glob("objects/tmp_objdir*")) == []

@@ -94,7 +94,7 @@ def test_leftovers_of_a_killed_process_are_removed(downstream):
     downstream.write({"one": downstream.package("one")})
     mirror = mirror_of(downstream)
     head = downstream.bare.refs()[downstream.main]
-    left = [
+    leftovers = [
         mirror / "packed-refs.lock",
         mirror / "config.lock",
         mirror / "refs/fanout/scratch.lock",
@@ -104,7 +104,7 @@ def test_leftovers_of_a_killed_process_are_removed(downstream):
         mirror / f"objects/pack/pack-{'3' * 40}.keep",
         mirror / "fast_import_crash_1",
     ]
-    for path in left:
+    for path in leftovers:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("x")
     for name in (
@@ -119,7 +119,7 @@ def test_leftovers_of_a_killed_process_are_removed(downstream):
     before = set(downstream.bare.refs())
     downstream.write({"two": downstream.package("two")})
     assert set(downstream.bare.refs()) == before | {downstream.ref("two")}
-    assert not any(path.exists() for path in left)
+    assert not any(path.exists() for path in leftovers)
     assert read_listed_refs(mirror) == downstream.bare.refs()
     assert set(read_refs(mirror, "refs/fanout/")) == {
         f"seen/{ref.removeprefix('refs/')}" for ref in downstream.bare.refs()

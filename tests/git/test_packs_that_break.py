@@ -182,9 +182,9 @@ def test_every_server_ends_up_with_the_same(downstream_of, make_store, new_bare,
         machine.publish(paths[:17])
         worlds.append(bare.refs())
         bare.check()
-    left = set(paths[:17]) if "receive.denyDeletes" in rules else set()
-    there = worlds[1].keys() - worlds[0].keys()
-    assert there == {machine.ref(path) for path in left}
+    remaining = set(paths[:17]) if "receive.denyDeletes" in rules else set()
+    added = worlds[1].keys() - worlds[0].keys()
+    assert added == {machine.ref(path) for path in remaining}
     assert {ref: worlds[1][ref] for ref in worlds[0]} == worlds[0]
 
 
@@ -195,9 +195,9 @@ def test_a_pack_whose_refs_never_came_to_be_is_harmless(downstream):
         with pytest.raises(Denied):
             downstream.write(packages)
     assert set(downstream.bare.refs()) == {downstream.main}
-    left = {path.name for path in packs_of(downstream).iterdir()}
+    remaining = {path.name for path in packs_of(downstream).iterdir()}
     (downstream.bare.path / "hooks" / "pre-receive").unlink()
     downstream.write(packages)
-    assert {path.name for path in packs_of(downstream).iterdir()} == left
+    assert {path.name for path in packs_of(downstream).iterdir()} == remaining
     downstream.publish(["one"])
     downstream.bare.check()

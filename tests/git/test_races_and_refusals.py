@@ -53,25 +53,25 @@ RACES = [
 def test_a_lost_lease_changes_nothing(downstream, branch):
     downstream.write({"one": downstream.package("one")})
     packages = {name: downstream.package(f"new {name}") for name in ("one", "two", "three")}
-    there = []
+    raced = []
 
     def race():
         downstream.bare.commit({"hand.yaml": "made: by hand\n"}, branch=branch)
-        there.append(downstream.bare.refs())
+        raced.append(downstream.bare.refs())
 
     move_before_push(downstream, race)
     with pytest.raises(Conflict) as caught:
         downstream.write(packages)
     assert caught.value.reason == "RemoteMoved"
     assert str(downstream.bare.path) in str(caught.value)
-    assert downstream.bare.refs() == there[0]
+    assert downstream.bare.refs() == raced[0]
 
 
 @pytest.mark.parametrize("many", [1, 20], ids=["a draft", "more drafts than are mapped by name"])
-@pytest.mark.parametrize("there", [False, True], ids=["written first", "rewritten"])
-def test_a_lost_lease_changes_nothing_however_many_were_there(downstream, many, there):
+@pytest.mark.parametrize("is_written", [False, True], ids=["written first", "rewritten"])
+def test_a_lost_lease_changes_nothing_however_many_were_there(downstream, many, is_written):
     paths = [f"p{number:02}" for number in range(many)]
-    if there:
+    if is_written:
         downstream.write({path: downstream.package(path) for path in paths})
     branch = downstream.ref(paths[-1]).removeprefix("refs/heads/")
     raced = []
@@ -112,16 +112,16 @@ def test_of_two_that_write_the_same_at_once_one_loses(downstream, downstream_of,
 def test_a_publication_loses_the_race_for_the_branch_as_a_whole(downstream):
     paths = ["one", "two"]
     downstream.write({path: downstream.package(path) for path in paths})
-    there = []
+    raced = []
 
     def race():
         downstream.bare.commit({"README.md": "faster\n"})
-        there.append(downstream.bare.refs())
+        raced.append(downstream.bare.refs())
 
     move_before_push(downstream, race)
     with pytest.raises(Conflict):
         downstream.publish(paths)
-    assert downstream.bare.refs() == there[0]
+    assert downstream.bare.refs() == raced[0]
     assert downstream.publish(paths).removed_refs == tuple(map(downstream.ref, paths))
     assert downstream.bare.files("main")["README.md"] == "faster"
 
@@ -139,14 +139,14 @@ def test_a_commit_on_a_draft_that_is_being_removed_is_never_lost(downstream):
     refs = downstream.look().refs
     branch = downstream.ref("one").removeprefix("refs/heads/")
     move_before_push(downstream, lambda: downstream.bare.commit({"x": "y\n"}, branch=branch))
-    gone = tuple(map(downstream.ref, paths))
+    removed = tuple(map(downstream.ref, paths))
     with pytest.raises(Conflict):
         downstream.change(
-            expected={ref: refs[ref] for ref in gone},
-            removed_drafts=gone,
+            expected={ref: refs[ref] for ref in removed},
+            removed_drafts=removed,
             drafts_under=downstream.under,
         )
-    assert set(gone) < set(downstream.bare.refs())
+    assert set(removed) < set(downstream.bare.refs())
 
 
 def test_a_draft_that_appears_while_others_are_removed_stays(downstream):
@@ -154,13 +154,14 @@ def test_a_draft_that_appears_while_others_are_removed_stays(downstream):
     refs = downstream.look().refs
     branch = downstream.ref("new").removeprefix("refs/heads/")
     move_before_push(downstream, lambda: downstream.bare.commit({"x": "y\n"}, branch=branch))
-    gone = (downstream.ref("one"),)
-    removal = {"removed_drafts": gone, "drafts_under": downstream.under}
+    removed = (downstream.ref("one"),)
+    removal = {"removed_drafts": removed, "drafts_under": downstream.under}
     with pytest.raises(Conflict):
-        downstream.change(expected={ref: refs[ref] for ref in gone}, **removal)
+        downstream.change(expected={ref: refs[ref] for ref in removed}, **removal)
     downstream.look()
     assert (
-        downstream.change(expected={ref: refs[ref] for ref in gone}, **removal).removed_refs == gone
+        downstream.change(expected={ref: refs[ref] for ref in removed}, **removal).removed_refs
+        == removed
     )
     assert downstream.ref("new") in downstream.bare.refs()
 
@@ -173,14 +174,14 @@ def test_a_publication_stays_when_the_removal_of_its_draft_fails(downstream):
     refs = downstream.bare.refs()
     assert written.refs == {ref: refs[ref] for ref in written.refs}
     assert downstream.ref("one") in refs
-    gone = (downstream.ref("one"),)
-    expected = {ref: downstream.look().refs[ref] for ref in gone}
-    removal = {"expected": expected, "removed_drafts": gone, "drafts_under": downstream.under}
+    removed = (downstream.ref("one"),)
+    expected = {ref: downstream.look().refs[ref] for ref in removed}
+    removal = {"expected": expected, "removed_drafts": removed, "drafts_under": downstream.under}
     with pytest.raises(Denied, match="denyDeletes") as refused:
         downstream.change(**removal)
     assert refused.value.reason == "DeletionRefused"
     downstream.bare.git("config", "receive.denyDeletes", "false")
-    assert downstream.change(**removal).removed_refs == gone
+    assert downstream.change(**removal).removed_refs == removed
 
 
 def test_foreign_refs_and_other_installations_survive_every_removal(downstream):

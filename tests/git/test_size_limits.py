@@ -65,19 +65,19 @@ def test_a_package_may_be_as_large_as_its_limits(hostile, limits, words):
     inner = hostile.tree({"e/": hostile.tree({"c.yaml": oid})})
     tree = hostile.tree({"a.yaml": oid, "b.yaml": oid, "d/": inner})
     try:
-        said = ""
+        problem = ""
         assert [*reader(hostile, limits).files(tree)] == ["a.yaml", "b.yaml", "d/e/c.yaml"]
     except InvalidInput as error:
-        said = str(error)
-    assert words in said
-    assert bool(words) == bool(said)
+        problem = str(error)
+    assert words in problem
+    assert bool(words) == bool(problem)
 
 
 def test_a_single_file_is_found_without_a_walk(hostile):
     tree = hostile.doubling()
-    found = reader(hostile).entry(tree, "Kptfile")
-    assert found is not None
-    assert found.oid == hostile.kptfile
+    entry = reader(hostile).entry(tree, "Kptfile")
+    assert entry is not None
+    assert entry.oid == hostile.kptfile
     assert reader(hostile).entry(tree, "x") is None
 
 
@@ -87,11 +87,11 @@ def test_a_large_directory_is_the_problem_of_the_paths_below_it_alone(hostile, m
     hostile.commit("refs/heads/main", "sites/ams", hostile.tree({"Kptfile": hostile.kptfile}))
     head = str(hostile.repo.references["refs/heads/main"].target)
     assert commit != head
-    found = reader(hostile).paths(head, ["sites/ams", "sites/large", "sites/large/x", "sites/ber"])
-    assert found["sites/ams"].tree
-    assert found["sites/large"].tree
-    assert found["sites/ber"].tree is None
-    assert "sites/large has too many entries" in found["sites/large/x"].problem
+    states = reader(hostile).paths(head, ["sites/ams", "sites/large", "sites/large/x", "sites/ber"])
+    assert states["sites/ams"].tree
+    assert states["sites/large"].tree
+    assert states["sites/ber"].tree is None
+    assert "sites/large has too many entries" in states["sites/large/x"].problem
 
 
 def test_a_commit_of_many_megabytes_is_not_read(hostile):

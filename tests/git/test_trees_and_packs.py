@@ -81,9 +81,9 @@ def test_git_reads_a_hundred_and_twenty_versions_of_a_wide_directory(tmp_path):
         head = pack.add(COMMIT, data).hex()
     whole = sum(len(piece) for piece in pack._pieces)
     pack.finish()
-    status, said = fsck(mirror, head)
+    status, output = fsck(mirror, head)
     # Empty directories inside others are the one thing that is odd about this tree.
-    assert (status, b"error" in said) == (0, False), said
+    assert (status, b"error" in output) == (0, False), output
     assert whole < 200_000
     with open_mirror(mirror) as reader:
         assert reader.commit(head).tree == roots[-1]

@@ -42,6 +42,6 @@ def test_a_commit_of_a_date_that_no_later_commit_can_have_is_named(downstream, b
     forged = forge(bare, "a <a@b> 9999999999999 +0000")
     bare.git("update-ref", "refs/heads/main", forged)
     downstream.look()
-    told = pytest.raises(InvalidInput, match=f"commit {forged} cannot be read: 9999999999999 ")
-    with downstream.store.reader(bare.remote) as reader, told:
+    refusal = pytest.raises(InvalidInput, match=f"commit {forged} cannot be read: 9999999999999 ")
+    with downstream.store.reader(bare.remote) as reader, refusal:
         reader.commit(forged)
