@@ -73,10 +73,10 @@ READABLE = [
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE]
+    ("old", "new", "sentence"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE]
 )
-def test_a_refusal_says_what_is_wrong(server, kube_namespace, old, new, told):
-    assert told in refusal_of(server, sent(example("UpstreamPolicy", old, new), kube_namespace))
+def test_a_refusal_says_what_is_wrong(server, kube_namespace, old, new, sentence):
+    assert sentence in refusal_of(server, sent(example("UpstreamPolicy", old, new), kube_namespace))
 
 
 def loosened(schema: Any) -> Any:

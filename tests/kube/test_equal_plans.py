@@ -160,7 +160,7 @@ def sample_server(server: KubeServer) -> Iterator[KubeServer]:
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
-def world(
+def installation(
     request: pytest.FixtureRequest,
     sample_server: KubeServer,
     tmp_path_factory: pytest.TempPathFactory,
@@ -212,10 +212,10 @@ def variations(draw: st.DrawFn, objects: list[Object], broken: Object) -> list[O
 
 @settings(max_examples=EXAMPLES)
 @given(st.data())
-def test_a_plan_from_an_api_server_is_the_plan_from_files(world: World, data: st.DataObject):
-    world.declare(data.draw(variations(world.objects, world.broken)))
-    files, cluster = world.plan(), world.plan_cluster()
+def test_a_plan_from_an_api_server_is_the_plan_from_files(installation: World, data: st.DataObject):
+    installation.declare(data.draw(variations(installation.objects, installation.broken)))
+    files, cluster = installation.plan(), installation.plan_cluster()
     assert cluster.code == files.code, (files.err, cluster.err)
-    assert world.without_places(cluster.out) == world.without_places(files.out)
-    lines = (world.without_places(it.err).splitlines() for it in (files, cluster))
+    assert installation.without_places(cluster.out) == installation.without_places(files.out)
+    lines = (installation.without_places(it.err).splitlines() for it in (files, cluster))
     assert sorted(next(lines)) == sorted(next(lines))

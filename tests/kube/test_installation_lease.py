@@ -135,8 +135,8 @@ def test_a_second_installation_leaves_the_statuses_alone_until_the_first_has_end
     before = statuses(twin)
     second = begin_in_base(begin, twin, tmp_path, str(paths[1]), "-b")
     second.until(lambda: [it for it in second.log() if it["event"] == "Status is not written"])
-    [told] = [it for it in second.log() if it["event"] == "Status is not written"]
-    assert f"with the records {paths[0]} (Lease fanout-system/fanout-" in told["problem"]
+    [line] = [it for it in second.log() if it["event"] == "Status is not written"]
+    assert f"with the records {paths[0]} (Lease fanout-system/fanout-" in line["problem"]
     second.until(lambda: are_steady(twin))
     assert statuses(twin) == before
     assert not [it for it in first.log() if it["event"] == "Status is not written"]

@@ -15,7 +15,7 @@ KINDS = ("Repository", "PromotionPolicy", "UpstreamPolicy", "PackageVariant")
 
 
 @pytest.fixture
-def world(server: KubeServer, kube_namespace: str, tmp_path: Path) -> StatusWorld:
+def installation(server: KubeServer, kube_namespace: str, tmp_path: Path) -> StatusWorld:
     """Return a site in dev before one in prod."""
     sites = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
     return StatusWorld.build(server, kube_namespace, tmp_path, sites)
@@ -29,58 +29,65 @@ def ask(items: list[dict[str, Any]]) -> dict[str, str]:
     return dict(line.split("\t") for line in done.stdout.splitlines())
 
 
-def statuses(world: StatusWorld) -> dict[str, set[str]]:
+def statuses(installation: StatusWorld) -> dict[str, set[str]]:
     """Return what kstatus computes of all objects, by kind."""
     return {
-        kind: {*ask(world.server.list("fanout.dev/v1alpha1", kind, world.namespace)).values()}
+        kind: {
+            *ask(
+                installation.server.list("fanout.dev/v1alpha1", kind, installation.namespace)
+            ).values()
+        }
         for kind in KINDS
     }
 
 
-def of_site(world: StatusWorld, site: str) -> str:
-    [status] = ask([world.variants()[site]]).values()
+def of_site(installation: StatusWorld, site: str) -> str:
+    [status] = ask([installation.variants()[site]]).values()
     return status
 
 
-def test_a_rollout_is_in_progress_until_all_is_ready(world: StatusWorld):
-    with world.process():
-        world.settle()
-        assert (of_site(world, "ams"), of_site(world, "cph")) == ("InProgress", "InProgress")
-        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
-        world.report("dev", "v1")
+def test_a_rollout_is_in_progress_until_all_is_ready(installation: StatusWorld):
+    with installation.process():
+        installation.settle()
+        assert (of_site(installation, "ams"), of_site(installation, "cph")) == (
+            "InProgress",
+            "InProgress",
+        )
+        assert statuses(installation)["UpstreamPolicy"] == {"InProgress"}
+        installation.report("dev", "v1")
         for _ in range(2):
-            world.fleet.later(hours=2)
-            world.settle()
-        assert statuses(world) == {key: {"Current"} for key in KINDS}
+            installation.fleet.later(hours=2)
+            installation.settle()
+        assert statuses(installation) == {key: {"Current"} for key in KINDS}
 
 
-def test_a_change_is_in_progress_until_a_round_has_seen_it(world: StatusWorld):
-    policy = world.manifest("UpstreamPolicy", "monitoring")
-    with world.process():
-        world.settle()
-        world.report("dev", "v1")
+def test_a_change_is_in_progress_until_a_round_has_seen_it(installation: StatusWorld):
+    policy = installation.manifest("UpstreamPolicy", "monitoring")
+    with installation.process():
+        installation.settle()
+        installation.report("dev", "v1")
         for _ in range(2):
-            world.fleet.later(hours=2)
-            world.settle()
-        world.server.patch(policy, {"spec": {"removalLimit": 5}})
-        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
-        world.settle()
-        assert statuses(world)["UpstreamPolicy"] == {"Current"}
+            installation.fleet.later(hours=2)
+            installation.settle()
+        installation.server.patch(policy, {"spec": {"removalLimit": 5}})
+        assert statuses(installation)["UpstreamPolicy"] == {"InProgress"}
+        installation.settle()
+        assert statuses(installation)["UpstreamPolicy"] == {"Current"}
 
 
-def test_a_policy_that_only_a_person_can_resume_has_failed(world: StatusWorld):
-    with world.process():
-        world.settle()
-        world.report("dev", "v1", "failed")
-        world.settle()
-        assert of_site(world, "ams") == "Failed"
-        assert statuses(world)["UpstreamPolicy"] == {"Failed"}
+def test_a_policy_that_only_a_person_can_resume_has_failed(installation: StatusWorld):
+    with installation.process():
+        installation.settle()
+        installation.report("dev", "v1", "failed")
+        installation.settle()
+        assert of_site(installation, "ams") == "Failed"
+        assert statuses(installation)["UpstreamPolicy"] == {"Failed"}
 
 
-def test_a_policy_suspended_before_it_is_ready_is_in_progress(world: StatusWorld):
-    policy = world.manifest("UpstreamPolicy", "monitoring")
-    with world.process():
-        world.settle()
-        world.server.patch(policy, {"spec": {"suspend": True}})
-        world.settle()
-        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
+def test_a_policy_suspended_before_it_is_ready_is_in_progress(installation: StatusWorld):
+    policy = installation.manifest("UpstreamPolicy", "monitoring")
+    with installation.process():
+        installation.settle()
+        installation.server.patch(policy, {"spec": {"suspend": True}})
+        installation.settle()
+        assert statuses(installation)["UpstreamPolicy"] == {"InProgress"}

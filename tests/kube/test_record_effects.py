@@ -99,207 +99,219 @@ class RecordWorld(StatusWorld):
 
 
 @pytest.fixture
-def world(record_server: KubeServer, kube_namespace: str, tmp_path: Path) -> Iterator[RecordWorld]:
-    world = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
-    assert isinstance(world, RecordWorld)
-    with world.process(writer=CONTROLLER):
-        yield world
+def installation(
+    record_server: KubeServer, kube_namespace: str, tmp_path: Path
+) -> Iterator[RecordWorld]:
+    installation = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
+    assert isinstance(installation, RecordWorld)
+    with installation.process(writer=CONTROLLER):
+        yield installation
 
 
-def test_an_approval_says_whether_it_counts(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    tree = world.tree()
-    counting = world.approve("alice", tree)
-    refused = world.approve("bob", tree)
-    other = world.approve("carol", "a" * 40)
-    unknown = world.approve("carol", tree, check="never")
-    world.go_on()
-    assert world.effect(counting) == EFFECTIVE
-    assert world.condition(counting, "Recorded")["status"] == "True"
-    assert world.effect(refused) == ("False", "NotEntitled")
-    assert "user:bob is not in sre" in world.condition(refused)["message"]
-    assert world.effect(other) == ("False", "Stale")
-    assert world.effect(unknown) == ("False", "NotFound")
-    assert "stage dev has no check never by approval" in world.condition(unknown)["message"]
-    world.approve("carol", tree)
-    world.later(minutes=1)
-    world.go_on()
-    assert world.variants()["ams"]["status"]["published"]
-    assert world.effect(counting) == ("False", "Applied")
+def test_an_approval_says_whether_it_counts(installation: RecordWorld):
+    installation.set_stages(APPROVED)
+    installation.settle()
+    tree = installation.tree()
+    counting = installation.approve("alice", tree)
+    refused = installation.approve("bob", tree)
+    other = installation.approve("carol", "a" * 40)
+    unknown = installation.approve("carol", tree, check="never")
+    installation.go_on()
+    assert installation.effect(counting) == EFFECTIVE
+    assert installation.condition(counting, "Recorded")["status"] == "True"
+    assert installation.effect(refused) == ("False", "NotEntitled")
+    assert "user:bob is not in sre" in installation.condition(refused)["message"]
+    assert installation.effect(other) == ("False", "Stale")
+    assert installation.effect(unknown) == ("False", "NotFound")
+    assert "stage dev has no check never by approval" in installation.condition(unknown)["message"]
+    installation.approve("carol", tree)
+    installation.later(minutes=1)
+    installation.go_on()
+    assert installation.variants()["ams"]["status"]["published"]
+    assert installation.effect(counting) == ("False", "Applied")
 
 
-def test_an_approval_of_removals_says_whether_it_counts(world: RecordWorld):
-    world.settle()
-    world.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
-    world.server.kubectl("delete", "clusters", "ams", namespace=world.namespace)
-    world.settle()
-    edge = world.fleet.repos["edge"]
+def test_an_approval_of_removals_says_whether_it_counts(installation: RecordWorld):
+    installation.settle()
+    installation.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
+    installation.server.kubectl("delete", "clusters", "ams", namespace=installation.namespace)
+    installation.settle()
+    edge = installation.fleet.repos["edge"]
     [branch] = [it for it in edge.refs() if "/_removals/" in it]
     tree = edge.object_id(f"{branch}^{{tree}}")
     removals = {"stage": "dev", "check": "ok"}
-    foreign = world.create(record("Approval", world.namespace, "bob", trees=[tree], **removals))
-    other = world.create(record("Approval", world.namespace, "alice", trees=["a" * 40], **removals))
-    world.go_on()
-    assert world.effect(foreign) == ("False", "NotEntitled")
-    assert world.effect(other) == ("False", "Stale")
+    foreign = installation.create(
+        record("Approval", installation.namespace, "bob", trees=[tree], **removals)
+    )
+    other = installation.create(
+        record("Approval", installation.namespace, "alice", trees=["a" * 40], **removals)
+    )
+    installation.go_on()
+    assert installation.effect(foreign) == ("False", "NotEntitled")
+    assert installation.effect(other) == ("False", "Stale")
     assert [it for it in edge.files() if it.startswith("sites/ams/")]
-    counting = world.create(record("Approval", world.namespace, "alice", trees=[tree], **removals))
-    world.later(minutes=1)
-    world.go_on()
-    assert world.effect(counting) == ("False", "Applied")
+    counting = installation.create(
+        record("Approval", installation.namespace, "alice", trees=[tree], **removals)
+    )
+    installation.later(minutes=1)
+    installation.go_on()
+    assert installation.effect(counting) == ("False", "Applied")
     assert [it for it in edge.files() if it.startswith("sites/ams/")] == []
     assert branch not in edge.refs()
 
 
-def test_an_approval_that_is_revoked_counts_no_more(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    counting = world.approve("alice", world.tree())
-    world.go_on()
-    assert world.effect(counting) == EFFECTIVE
-    world.later(minutes=1)
-    foreign = world.approve("bob", revokes=world.record_of(counting))
-    world.go_on()
-    assert world.effect(counting) == EFFECTIVE
-    assert world.effect(foreign) == ("False", "NotEntitled")
-    world.later(minutes=1)
-    revoking = world.approve("carol", revokes=world.record_of(counting))
-    world.go_on()
-    assert world.effect(counting) == ("False", "Withdrawn")
-    assert world.effect(revoking) == ("False", "Applied")
+def test_an_approval_that_is_revoked_counts_no_more(installation: RecordWorld):
+    installation.set_stages(APPROVED)
+    installation.settle()
+    counting = installation.approve("alice", installation.tree())
+    installation.go_on()
+    assert installation.effect(counting) == EFFECTIVE
+    installation.later(minutes=1)
+    foreign = installation.approve("bob", revokes=installation.record_of(counting))
+    installation.go_on()
+    assert installation.effect(counting) == EFFECTIVE
+    assert installation.effect(foreign) == ("False", "NotEntitled")
+    installation.later(minutes=1)
+    revoking = installation.approve("carol", revokes=installation.record_of(counting))
+    installation.go_on()
+    assert installation.effect(counting) == ("False", "Withdrawn")
+    assert installation.effect(revoking) == ("False", "Applied")
 
 
-def test_an_approval_of_an_earlier_candidate_says_so(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    early = world.approve("bob", world.tree())  # no approver, so that v1 is not kept for it
-    world.go_on()
+def test_an_approval_of_an_earlier_candidate_says_so(installation: RecordWorld):
+    installation.set_stages(APPROVED)
+    installation.settle()
+    early = installation.approve(
+        "bob", installation.tree()
+    )  # no approver, so that v1 is not kept for it
+    installation.go_on()
     approvers = [{"group": "sre", "subjects": ["user:alice", "user:bob"]}]
-    promotion = world.manifest("PromotionPolicy", "everything")
-    world.fleet.release("v2")
-    world.settle()
-    world.server.patch(promotion, {"spec": {"approvers": approvers}})
-    world.settle()
-    assert world.effect(early) == ("False", "DecisionWaits")
-    assert "has no draft of v1: its candidate is v2" in world.condition(early)["message"]
+    promotion = installation.manifest("PromotionPolicy", "everything")
+    installation.fleet.release("v2")
+    installation.settle()
+    installation.server.patch(promotion, {"spec": {"approvers": approvers}})
+    installation.settle()
+    assert installation.effect(early) == ("False", "DecisionWaits")
+    assert "has no draft of v1: its candidate is v2" in installation.condition(early)["message"]
 
 
-def test_a_decision_says_whether_it_is_active(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    suspended = world.decide("Suspend", stage="prod")
-    unknown = world.decide("Suspend", stage="nowhere")
-    waiting = world.decide("Publish", stage="prod", revision="v9")
-    ending = world.decide("Publish", stage="dev", revision="v1", expires="2100-01-01T00:00:00Z")
-    vain = world.decide("Withdraw", withdraws="20260302t090000z-0123456789ab")
-    world.go_on()
-    assert world.effect(suspended) == EFFECTIVE
-    assert world.effect(unknown) == ("False", "NotFound")
-    assert "the policy has no stage nowhere" in world.condition(unknown)["message"]
-    assert world.effect(waiting) == ("False", "DecisionWaits")
-    assert world.effect(ending) == EFFECTIVE
-    assert world.effect(vain) == ("False", "NotFound")
-    world.later(minutes=1)
-    resumed = world.decide("Resume", "bob", stage="prod")
-    withdrawal = world.decide("Withdraw", withdraws=world.record_of(ending))
-    world.go_on()
-    assert world.effect(suspended) == ("False", "Applied")
-    assert world.effect(resumed) == ("False", "Applied")
-    assert world.effect(ending) == ("False", "Withdrawn")
-    assert world.effect(withdrawal) == ("False", "Applied")
+def test_a_decision_says_whether_it_is_active(installation: RecordWorld):
+    installation.set_stages(APPROVED)
+    installation.settle()
+    suspended = installation.decide("Suspend", stage="prod")
+    unknown = installation.decide("Suspend", stage="nowhere")
+    waiting = installation.decide("Publish", stage="prod", revision="v9")
+    ending = installation.decide(
+        "Publish", stage="dev", revision="v1", expires="2100-01-01T00:00:00Z"
+    )
+    vain = installation.decide("Withdraw", withdraws="20260302t090000z-0123456789ab")
+    installation.go_on()
+    assert installation.effect(suspended) == EFFECTIVE
+    assert installation.effect(unknown) == ("False", "NotFound")
+    assert "the policy has no stage nowhere" in installation.condition(unknown)["message"]
+    assert installation.effect(waiting) == ("False", "DecisionWaits")
+    assert installation.effect(ending) == EFFECTIVE
+    assert installation.effect(vain) == ("False", "NotFound")
+    installation.later(minutes=1)
+    resumed = installation.decide("Resume", "bob", stage="prod")
+    withdrawal = installation.decide("Withdraw", withdraws=installation.record_of(ending))
+    installation.go_on()
+    assert installation.effect(suspended) == ("False", "Applied")
+    assert installation.effect(resumed) == ("False", "Applied")
+    assert installation.effect(ending) == ("False", "Withdrawn")
+    assert installation.effect(withdrawal) == ("False", "Applied")
 
 
-def test_evidence_says_whether_it_counts(world: RecordWorld):
-    world.set_stages(TESTED)
-    world.settle()
-    world.later(minutes=1)
-    pending = world.state("pending")
-    other = world.state("passed", revision="v9")
-    unknown = world.state("passed", check="never")
-    world.go_on()
-    assert world.effect(pending) == EFFECTIVE
-    assert world.effect(other) == ("False", "WrongRevision")
-    assert "no variant of stage dev has v9 now" in world.condition(other)["message"]
-    assert world.effect(unknown) == ("False", "NotFound")
-    world.later(minutes=1)
-    passed = world.state("passed")
-    world.go_on()
-    assert world.effect(pending) == ("False", "Superseded")
-    assert world.effect(passed) == EFFECTIVE
-    world.fleet.release("v2")
-    world.later(minutes=1)
-    world.settle()
-    assert world.effect(passed) == ("False", "WrongRevision")
+def test_evidence_says_whether_it_counts(installation: RecordWorld):
+    installation.set_stages(TESTED)
+    installation.settle()
+    installation.later(minutes=1)
+    pending = installation.state("pending")
+    other = installation.state("passed", revision="v9")
+    unknown = installation.state("passed", check="never")
+    installation.go_on()
+    assert installation.effect(pending) == EFFECTIVE
+    assert installation.effect(other) == ("False", "WrongRevision")
+    assert "no variant of stage dev has v9 now" in installation.condition(other)["message"]
+    assert installation.effect(unknown) == ("False", "NotFound")
+    installation.later(minutes=1)
+    passed = installation.state("passed")
+    installation.go_on()
+    assert installation.effect(pending) == ("False", "Superseded")
+    assert installation.effect(passed) == EFFECTIVE
+    installation.fleet.release("v2")
+    installation.later(minutes=1)
+    installation.settle()
+    assert installation.effect(passed) == ("False", "WrongRevision")
 
 
-def test_evidence_from_before_the_publication_says_so(world: RecordWorld):
-    world.set_stages({**APPROVED, **TESTED})
-    world.settle()
-    early = world.state("passed")
-    world.go_on()
-    assert world.effect(early) == ("False", "WrongRevision")
-    world.later(minutes=1)
+def test_evidence_from_before_the_publication_says_so(installation: RecordWorld):
+    installation.set_stages({**APPROVED, **TESTED})
+    installation.settle()
+    early = installation.state("passed")
+    installation.go_on()
+    assert installation.effect(early) == ("False", "WrongRevision")
+    installation.later(minutes=1)
     for by in ("alice", "carol"):
-        world.approve(by, world.tree())
-    world.go_on()
-    assert world.variants()["ams"]["status"]["published"]
-    assert world.effect(early) == ("False", "RecordedEarly")
+        installation.approve(by, installation.tree())
+    installation.go_on()
+    assert installation.variants()["ams"]["status"]["published"]
+    assert installation.effect(early) == ("False", "RecordedEarly")
 
 
-def test_a_transition_of_a_record_costs_one_write_and_rest_none(world: RecordWorld):
-    world.set_stages(TESTED)
-    world.settle()
-    created = world.decide("Suspend", stage="prod")
-    before = count_writes(world.server, "decisions")
-    world.go_on()
-    assert count_writes(world.server, "decisions") - before == 2, "recorded, then effective"
-    present = world.server.get(created)
+def test_a_transition_of_a_record_costs_one_write_and_rest_none(installation: RecordWorld):
+    installation.set_stages(TESTED)
+    installation.settle()
+    created = installation.decide("Suspend", stage="prod")
+    before = count_writes(installation.server, "decisions")
+    installation.go_on()
+    assert count_writes(installation.server, "decisions") - before == 2, "recorded, then effective"
+    present = installation.server.get(created)
     for _ in range(2):
-        world.later(minutes=1)
-        world.go_on()
-    assert world.server.get(created) == present
-    resumed = world.decide("Resume", stage="prod")
-    before = count_writes(world.server, "decisions")
-    world.go_on()
-    assert world.effect(created) == ("False", "Applied")
-    assert world.effect(resumed) == ("False", "Applied")
-    assert count_writes(world.server, "decisions") - before == 3
+        installation.later(minutes=1)
+        installation.go_on()
+    assert installation.server.get(created) == present
+    resumed = installation.decide("Resume", stage="prod")
+    before = count_writes(installation.server, "decisions")
+    installation.go_on()
+    assert installation.effect(created) == ("False", "Applied")
+    assert installation.effect(resumed) == ("False", "Applied")
+    assert count_writes(installation.server, "decisions") - before == 3
 
 
-def test_an_edited_status_of_a_record_is_put_right(world: RecordWorld):
-    world.set_stages(TESTED)
-    world.settle()
-    created = world.decide("Suspend", stage="prod")
-    world.go_on()
-    assert world.effect(created) == EFFECTIVE
-    status = world.server.get(created)["status"]
+def test_an_edited_status_of_a_record_is_put_right(installation: RecordWorld):
+    installation.set_stages(TESTED)
+    installation.settle()
+    created = installation.decide("Suspend", stage="prod")
+    installation.go_on()
+    assert installation.effect(created) == EFFECTIVE
+    status = installation.server.get(created)["status"]
     forged = [{**it, "status": "False"} for it in status["conditions"]]
     name = f"decision.fanout.dev/{created['metadata']['name']}"
     patch = json.dumps({"status": {"conditions": forged}})
     line = ("patch", name, "--subresource=status", "--type=merge", "-p", patch)
-    world.server.kubectl(*line, namespace=world.namespace)
-    world.await_change()
-    world.show()
-    assert world.server.get(created)["status"] == status
+    installation.server.kubectl(*line, namespace=installation.namespace)
+    installation.await_change()
+    installation.show()
+    assert installation.server.get(created)["status"] == status
 
 
-def test_a_record_that_was_created_anew_under_its_name_gets_no_status(world: RecordWorld):
+def test_a_record_that_was_created_anew_under_its_name_gets_no_status(installation: RecordWorld):
     """The object is another one, which is not recorded yet; the watch has not told of it."""
-    world.set_stages(TESTED)
-    world.settle()
-    created = world.decide("Suspend", stage="prod")
-    world.go_on()
-    assert world.writer is not None
-    outdated: dict[str, Any] = dict(world.writer._read_digests())
+    installation.set_stages(TESTED)
+    installation.settle()
+    created = installation.decide("Suspend", stage="prod")
+    installation.go_on()
+    assert installation.writer is not None
+    outdated: dict[str, Any] = dict(installation.writer._read_digests())
     names = {name: it._replace(status=b"") for name, it in outdated["Decision"].items()}
     outdated["Decision"] = names
-    world.writer._read_digests = lambda: outdated  # type: ignore[method-assign]
-    world.server.delete(created)
+    installation.writer._read_digests = lambda: outdated  # type: ignore[method-assign]
+    installation.server.delete(created)
     meta = {key: created["metadata"][key] for key in ("name", "namespace", "annotations")}
-    anew = decision(world.namespace, "Resume", stage="prod")
-    second = world.server.create({**anew, "metadata": meta}, by="alice")
-    world.writer._confirmed.clear()
-    world.settle()
-    world.run_round()
-    assert world.server.get(second).get("status") is None
+    anew = decision(installation.namespace, "Resume", stage="prod")
+    second = installation.server.create({**anew, "metadata": meta}, by="alice")
+    installation.writer._confirmed.clear()
+    installation.settle()
+    installation.run_round()
+    assert installation.server.get(second).get("status") is None

@@ -98,12 +98,12 @@ FORGED = [
 def test_kubectl_creates_nothing_in_the_name_of_others(company: Company, _, by, groups, words):
     company.run("sweep")
     manifest = record("Decision", company.namespace, by, groups, action="Suspend")
-    told = company.server.kubectl(
+    result = company.server.kubectl(
         "create", "-f", "-", by="alice", stdin=json.dumps(manifest),
         namespace=company.namespace, check=False,
     )  # fmt: skip
-    assert told.returncode != 0
-    assert words in told.stderr
+    assert result.returncode != 0
+    assert words in result.stderr
     assert company.take_in() == IntakeResult()
     assert company.records().records == ()
 
@@ -113,12 +113,12 @@ def test_kubectl_edits_no_record(company: Company):
     created = company.create(decision(company.namespace))
     name = f"decision.fanout.dev/{created['metadata']['name']}"
     for patch in ({"spec": {"action": "Resume"}}, {"metadata": {"annotations": {BY: "bob"}}}):
-        told = company.server.kubectl(
+        result = company.server.kubectl(
             "patch", name, "--type=merge", "-p", json.dumps(patch), by="bob",
             namespace=company.namespace, check=False,
         )  # fmt: skip
-        assert told.returncode != 0
-        assert "never change" in told.stderr
+        assert result.returncode != 0
+        assert "never change" in result.stderr
     company.take_in()
     assert company.actions() == [("alice <user:alice>", "Suspend")]
 
@@ -133,8 +133,8 @@ def test_records_keep_the_order_in_which_they_were_created(company: Company):
     assert company.actions() == [
         (f"{user} <user:{user}>", action) for user, action in zip(users, actions, strict=True)
     ]
-    told = company.run("get", "policies", "-o", "json")
-    assert "Suspended" in told.out
+    result = company.run("get", "policies", "-o", "json")
+    assert "Suspended" in result.out
 
 
 def test_a_record_counts_like_one_that_a_verb_wrote(company: Company):
@@ -322,8 +322,8 @@ def test_a_user_who_could_pass_for_another_in_git_is_refused(company: Company):
     user = "eve <bob@example.com>"
     manifest = decision(company.namespace, by=user)
     line = ["--as", user, "--as-group", "system:masters", "create", "-f", "-", "-o", "json"]
-    told = company.server.kubectl(*line, stdin=json.dumps(manifest), namespace=company.namespace)
-    created = json.loads(told.stdout)
+    result = company.server.kubectl(*line, stdin=json.dumps(manifest), namespace=company.namespace)
+    created = json.loads(result.stdout)
     assert company.take_in() == IntakeResult()
     condition = company.condition(created, "Stalled")
     assert condition["reason"] == "InvalidRecord"

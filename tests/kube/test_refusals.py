@@ -209,10 +209,10 @@ def sandbox() -> Iterator[ProcessSandbox]:
 def find_errors(data: dict[str, Any], sandbox: ProcessSandbox) -> list[Error]:
     """Return the errors of `fanout validate` about one object."""
     parsed, errors = validate_object(data)
-    found = [(it.field, it.problem) for it in errors]
+    problems = [(it.field, it.problem) for it in errors]
     if parsed is not None:
-        found = [(it.field, it.problem) for it in find_schedule_errors(parsed)]
-        found += [
+        problems = [(it.field, it.problem) for it in find_schedule_errors(parsed)]
+        problems += [
             (it.field, it.problem) for _, it in cross_check([parsed]) if it.severity == "error"
         ]
         declared = DeclaredObjects(
@@ -221,8 +221,8 @@ def find_errors(data: dict[str, Any], sandbox: ProcessSandbox) -> list[Error]:
             promotions=(parsed,) if isinstance(parsed, PromotionPolicy) else (),
         )
         findings = (*validate_expressions(declared, sandbox), *find_function_findings(declared))
-        found += [(it.where.field, it.problem) for it in findings if it.severity == "error"]
-    return [(re.sub(r"\[\d+\]", "[]", field), problem) for field, problem in found]
+        problems += [(it.where.field, it.problem) for it in findings if it.severity == "error"]
+    return [(re.sub(r"\[\d+\]", "[]", field), problem) for field, problem in problems]
 
 
 def broken_objects() -> Iterator[Named]:
