@@ -67,13 +67,13 @@ FAULTS = [
 def test_a_fault_is_told_with_its_line(read, sentence, data, expected):
     with pytest.raises(InvalidManifest) as caught:
         read(data, "dir/file.yaml")
-    told = [str(problem) for problem in caught.value.problems]
-    assert len(told) == len(expected)
-    for line, start in zip(told, expected, strict=True):
+    problems = [str(problem) for problem in caught.value.problems]
+    assert len(problems) == len(expected)
+    for line, start in zip(problems, expected, strict=True):
         assert line.startswith("dir/file.yaml:")
         assert start in line
         assert "; " in line
-    assert str(caught.value).splitlines() == told
+    assert str(caught.value).splitlines() == problems
 
 
 JSON_FAULTS = [
@@ -131,9 +131,9 @@ READ = [
 @pytest.mark.parametrize(("sentence", "text", "expected"), READ, ids=map(itemgetter(0), READ))
 def test_data_is_what_kubernetes_sees(sentence, text, expected):
     [document] = Manifest.parse(text.encode(), "f.yaml").documents
-    found = {key: document.value[key] for key in expected}
-    assert found == expected
-    assert list(map(type, found.values())) == list(map(type, expected.values()))
+    values = {key: document.value[key] for key in expected}
+    assert values == expected
+    assert list(map(type, values.values())) == list(map(type, expected.values()))
     assert load_objects(text.encode(), "f.yaml") == [document.value]
 
 

@@ -21,9 +21,9 @@ def filled(draw) -> tuple[FilledText, bytes]:
 
 @given(st.lists(filled(), max_size=4), CONTENTS)
 def test_filled_in_contents_equal_whole_contents(some, whole):
-    told = {blob_id(data): one for one, data in some}
+    lazy = {blob_id(data): one for one, data in some}
     contents = {**whole, **{blob_id(data): data for _, data in some}}
-    blobs = LazyBlobs(whole, told)
+    blobs = LazyBlobs(whole, lazy)
     assert dict(blobs) == contents == blobs
     assert len(blobs) == len(contents)
     assert all(oid in blobs for oid in contents)

@@ -26,8 +26,8 @@ def faults(files, reference):
 
 
 def validated(files):
-    found = validate_package(package(files), RUNTIME)
-    return [str(it) for it in found.errors], [it.sentence for it in found.warnings]
+    report = validate_package(package(files), RUNTIME)
+    return [str(it) for it in report.errors], [it.sentence for it in report.warnings]
 
 
 def test_functions_do_not_get_it():

@@ -34,8 +34,8 @@ def faults(files, reference):
 
 
 def validated(files):
-    found = validate_package(package(files), RUNTIME)
-    return [str(it) for it in found.errors], [it.sentence for it in found.warnings]
+    report = validate_package(package(files), RUNTIME)
+    return [str(it) for it in report.errors], [it.sentence for it in report.warnings]
 
 
 def rendering_warnings(files):
@@ -68,8 +68,8 @@ def test_a_subpackage_whose_kptfile_cannot_be_read_is_one():
 
 
 def test_twice_in_one_subpackage_is_a_fault_also_where_another_has_it_already():
-    known = {**SUB, "one/b.yaml": A}
-    [fault] = faults({**known, "two/b.yaml": A}, known)
+    published = {**SUB, "one/b.yaml": A}
+    [fault] = faults({**published, "two/b.yaml": A}, published)
     assert "two/b.yaml" in fault
     assert "also at two/a.yaml:1" in fault
 
@@ -118,8 +118,8 @@ def test_a_local_config_mark_that_one_side_sets_makes_no_other_object():
 
 def test_items_of_lists_have_identities_too():
     text = f"apiVersion: v1\nkind: List\nitems:\n- {A.replace(chr(10), chr(10) + '  ')}\n"
-    found = find_identities(package({"one/Kptfile": kptfile(), "one/l.yaml": text}))
-    assert found == {("one", ("", "ConfigMap", "", "a"))}
+    identities = find_identities(package({"one/Kptfile": kptfile(), "one/l.yaml": text}))
+    assert identities == {("one", ("", "ConfigMap", "", "a"))}
 
 
 def test_secrets_of_one_name_in_two_subpackages_are_masked_apart():

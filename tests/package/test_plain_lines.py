@@ -178,10 +178,10 @@ def test_other_yaml_is_left_to_a_parser(sentence, text):
 @example("- a:\n  - b\n")
 def test_a_plain_document_is_what_the_reader_with_positions_reads(text):
     try:
-        found = read_plain(text, ScalarMemo())
+        document = read_plain(text, ScalarMemo())
     except NotPlainYaml:
         return
-    assert spelt(found) == spelt(one(text))
+    assert spelt(document) == spelt(one(text))
 
 
 @given(files)

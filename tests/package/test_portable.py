@@ -21,6 +21,6 @@ ROWS = [
 
 @pytest.mark.parametrize(("sentence", "files", "faults"), ROWS, ids=[row[0] for row in ROWS])
 def test_file_faults(sentence, files, faults):
-    found = dict(find_unportable_files(files))
-    assert found.keys() == faults.keys()
-    assert all(words in found[path] for path, words in faults.items())
+    problems = dict(find_unportable_files(files))
+    assert problems.keys() == faults.keys()
+    assert all(words in problems[path] for path, words in faults.items())

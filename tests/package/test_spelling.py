@@ -82,25 +82,23 @@ PUT = [
 @pytest.mark.parametrize(("path", "line"), PUT, ids=lambda value: str(value)[:40])
 def test_a_comment_is_put_on_a_line(path, line):
     manifest = Manifest.parse(TEXT.encode(), "a.yaml")
-    found = manifest.add_line_comments({0: {path: "new"}}).decode()
-    assert line in found
-    assert spelled(found)[path].comment == "new"
-    assert (
-        Manifest.parse(found.encode(), "a.yaml").documents[0].value == manifest.documents[0].value
-    )
+    text = manifest.add_line_comments({0: {path: "new"}}).decode()
+    assert line in text
+    assert spelled(text)[path].comment == "new"
+    assert Manifest.parse(text.encode(), "a.yaml").documents[0].value == manifest.documents[0].value
 
 
 def test_comments_in_several_documents_with_their_own_line_breaks():
     manifest = Manifest.parse("\ufeffa: 1\r\n---\r\nb: 2\r\n".encode(), "a.yaml")
-    found = manifest.add_line_comments({0: {("a",): "x"}, 1: {("b",): "y"}})
-    assert found.decode() == "\ufeffa: 1 # x\r\n---\r\nb: 2 # y\r\n"
+    text = manifest.add_line_comments({0: {("a",): "x"}, 1: {("b",): "y"}})
+    assert text.decode() == "\ufeffa: 1 # x\r\n---\r\nb: 2 # y\r\n"
 
 
 @given(st.dictionaries(st.sampled_from([path for path, _ in PUT]), st.text("abc #$", max_size=5)))
 def test_comments_change_no_data(comments):
     manifest = Manifest.parse(TEXT.encode(), "a.yaml")
-    found = Manifest.parse(manifest.add_line_comments({0: comments}), "a.yaml")
-    assert found.documents[0].value == manifest.documents[0].value
+    reread = Manifest.parse(manifest.add_line_comments({0: comments}), "a.yaml")
+    assert reread.documents[0].value == manifest.documents[0].value
 
 
 FILE = "# top\na: 1\n---\n# second\nb: 2\n--- # third\nc: 3\n---\n\n---\n{d: 4}\n"
@@ -116,10 +114,10 @@ WITHOUT = [
 ]
 
 
-@pytest.mark.parametrize(("gone", "expected"), WITHOUT, ids=lambda value: str(value)[:20])
-def test_documents_are_taken_out(gone, expected):
-    found = Manifest.parse(FILE.encode(), "a.yaml").remove_documents(gone)
-    assert found == (expected if expected is None else expected.encode())
+@pytest.mark.parametrize(("removed", "expected"), WITHOUT, ids=lambda value: str(value)[:20])
+def test_documents_are_taken_out(removed, expected):
+    text = Manifest.parse(FILE.encode(), "a.yaml").remove_documents(removed)
+    assert text == (expected if expected is None else expected.encode())
 
 
 STARTS = [
@@ -132,9 +130,9 @@ STARTS = [
 ]
 
 
-@pytest.mark.parametrize(("before", "gone", "expected"), [row[1:] for row in STARTS],
+@pytest.mark.parametrize(("before", "removed", "expected"), [row[1:] for row in STARTS],
                          ids=[row[0] for row in STARTS])  # fmt: skip
-def test_text_around_removed_documents_stays(before, gone, expected):
-    found = Manifest.parse(before.encode(), "a.yaml").remove_documents(gone)
-    assert found is not None
-    assert found.decode() == expected
+def test_text_around_removed_documents_stays(before, removed, expected):
+    text = Manifest.parse(before.encode(), "a.yaml").remove_documents(removed)
+    assert text is not None
+    assert text.decode() == expected

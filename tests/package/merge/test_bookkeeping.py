@@ -40,9 +40,11 @@ def test_an_object_that_upstream_removed_goes(before: str, here: str):
     assert (result.files, result.conflicts, result.notes) == (KEPT, (), ())
 
 
-@pytest.mark.parametrize(("before", "there"), list(product(MARKS, MARKS)))
-def test_an_object_that_was_removed_here_stays_removed_without_a_conflict(before: str, there: str):
-    result = merge_packages(deployment(before), deployment(there), KEPT)
+@pytest.mark.parametrize(("before", "upstream_mark"), list(product(MARKS, MARKS)))
+def test_an_object_that_was_removed_here_stays_removed_without_a_conflict(
+    before: str, upstream_mark: str
+):
+    result = merge_packages(deployment(before), deployment(upstream_mark), KEPT)
     assert (result.files, result.conflicts) == (KEPT, ())
 
 
@@ -55,10 +57,14 @@ def test_a_real_edit_beside_it_counts(mark: str):
     assert conflict.cause == "changed here, deleted there"
 
 
-@pytest.mark.parametrize(("before", "there", "here"), list(product(MARKS, MARKS, MARKS)))
-def test_local_marks_of_kpt_stay_and_make_no_conflict(before: str, there: str, here: str):
+@pytest.mark.parametrize(("before", "upstream_mark", "here"), list(product(MARKS, MARKS, MARKS)))
+def test_local_marks_of_kpt_stay_and_make_no_conflict(before: str, upstream_mark: str, here: str):
     """What is here as it was in the origin is no mark of this side, and follows upstream."""
-    sides = deployment(before), deployment(there, replicas=2), deployment(here, more=" # why")
+    sides = (
+        deployment(before),
+        deployment(upstream_mark, replicas=2),
+        deployment(here, more=" # why"),
+    )
     result = merge_packages(*sides)
     assert result.conflicts == ()
     text = result.files[FILE][1].decode()
@@ -70,8 +76,12 @@ def test_local_marks_of_kpt_stay_and_make_no_conflict(before: str, there: str, h
 def test_an_annotation_of_a_person_beside_it_is_merged():
     head = b"  annotations:\n"
     here = deployment("both")[FILE][1].replace(head, head + b"    a: mine\n")
-    there = deployment("the annotation")[FILE][1].replace(head, head + b"    b: theirs\n")
-    sides = [deployment(), {FILE: ("100644", there), **KEPT}, {FILE: ("100644", here), **KEPT}]
+    upstream_file = deployment("the annotation")[FILE][1].replace(head, head + b"    b: theirs\n")
+    sides = [
+        deployment(),
+        {FILE: ("100644", upstream_file), **KEPT},
+        {FILE: ("100644", here), **KEPT},
+    ]
     result = merge_packages(*sides)
     assert result.conflicts == ()
     assert {b"a: mine", b"b: theirs"} <= {it.strip() for it in result.files[FILE][1].splitlines()}
@@ -86,8 +96,8 @@ def test_fast_forward_and_copy_merge_take_it_for_no_local_change(before: str, he
         result = update_package(strategy, origin, upstream, local)
         assert (result.dropped, result.conflicts) == ((), ())
         assert b"replicas: 2" in result.files[FILE][1]
-    gone = update_package(KptUpdateStrategy.COPY_MERGE, origin, KEPT | kptfile, local)
-    assert (gone.dropped, FILE in gone.files) == ((), False)
+    merged = update_package(KptUpdateStrategy.COPY_MERGE, origin, KEPT | kptfile, local)
+    assert (merged.dropped, FILE in merged.files) == ((), False)
 
 
 @pytest.mark.parametrize(
@@ -108,8 +118,8 @@ def inside(files: dict) -> dict:
 
 
 def test_a_subpackage_that_upstream_removed_goes_and_one_that_both_added_is_one():
-    gone = merge_packages(inside(deployment()), inside({}), inside(deployment("both")))
-    assert (set(gone.files), gone.conflicts) == ({"Kptfile"}, ())
+    result = merge_packages(inside(deployment()), inside({}), inside(deployment("both")))
+    assert (set(result.files), result.conflicts) == ({"Kptfile"}, ())
     added = merge_packages(inside({}), inside(deployment()), inside(deployment("both")))
     assert (added.files, added.conflicts) == (inside(deployment("both")), ())
     removed = merge_packages(inside(deployment()), inside(deployment("both")), inside({}))

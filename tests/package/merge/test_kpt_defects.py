@@ -210,12 +210,12 @@ def test_a_merge_avoids_the_defect_of_kpt(row: Row):
     sides = map(package, (row.origin, row.upstream, row.local))
     result = update_package(KptUpdateStrategy.RESOURCE_MERGE, *sides)
     assert {path: data.decode() for path, (_, data) in result.files.items()} == row.result
-    told = [
+    conflicts = [
         f"{' '.join(filter(None, (it.where.object or it.where.file, it.where.field)))}: {it.cause},"
         f" {it.winner}"
         for it in result.conflicts
     ]
-    assert tuple(told) == row.conflicts
+    assert tuple(conflicts) == row.conflicts
     assert len(result.notes) == row.notes
 
 

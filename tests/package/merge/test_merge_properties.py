@@ -91,5 +91,5 @@ def test_no_comment_of_this_side_goes_without_a_word(sides):
     origin, upstream, local = sides
     result = merge_packages(origin, upstream, local)
     before, mine, after = map(comments, (origin, local, result.files))
-    told = Counter(note.split('"')[1] for note in result.notes if "the comment" in note)
-    assert not mine - before - after - told
+    noted = Counter(note.split('"')[1] for note in result.notes if "the comment" in note)
+    assert not mine - before - after - noted

@@ -21,12 +21,12 @@ DISPUTES = [
 
 
 @pytest.mark.parametrize(
-    ("_", "origin", "upstream", "local", "told"), DISPUTES, ids=map(itemgetter(0), DISPUTES)
+    ("_", "origin", "upstream", "local", "sentence"), DISPUTES, ids=map(itemgetter(0), DISPUTES)
 )
-def test_a_conflict_of_subpackages_says_how_many_files_differ(_, origin, upstream, local, told):
+def test_a_conflict_of_subpackages_says_how_many_files_differ(_, origin, upstream, local, sentence):
     sides = (
         {path: ("100644", text.encode()) for path, text in files.items()}
         for files in (origin, upstream, local)
     )
     [conflict] = merge_packages(*sides).conflicts
-    assert str(conflict) == told
+    assert str(conflict) == sentence

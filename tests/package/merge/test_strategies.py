@@ -11,9 +11,9 @@ KPTFILE = (
 
 
 def package(name="upstream", site="a", **files):
-    found = {"Kptfile": KPTFILE.format(name=name, site=site)}
-    found |= {key.replace("_", "."): text for key, text in files.items()}
-    return {path: ("100644", text.encode()) for path, text in found.items()}
+    texts = {"Kptfile": KPTFILE.format(name=name, site=site)}
+    texts |= {key.replace("_", "."): text for key, text in files.items()}
+    return {path: ("100644", text.encode()) for path, text in texts.items()}
 
 
 def texts(result):
