@@ -27,9 +27,9 @@ def test_a_window_without_a_zone_has_its_policy_s_and_that_is_utc_where_none_is_
         " {deny: {schedule: '@daily', until: '0 9 * * *', timeZone: Asia/Tokyo}}]"
     )
     here = promotion("here", f"timeZone: Europe/Oslo, {windows}")
-    there = promotion("there", windows)
+    zoned = promotion("there", windows)
     tokyo = build_window("@daily", "Asia/Tokyo", until="0 9 * * *")
-    assert build_calendars([here, there]) == (
+    assert build_calendars([here, zoned]) == (
         PublicationCalendar("here", (build_window("@daily", "Europe/Oslo", HOUR),), (tokyo,)),
         PublicationCalendar("there", (build_window("@daily", "UTC", HOUR),), (tokyo,)),
     )

@@ -73,10 +73,10 @@ def test_instants_are_those_of_the_specification(dates, passes, now):
     records, seen = recorded(*dates), set()
     for moment in passes:
         seen |= {it.name for it in records if is_from_the_future(it.at, at(moment))}
-    found = minutes_of(effective_records(records, at(now), seen))
+    instants = minutes_of(effective_records(records, at(now), seen))
     wanted = counting_instants(dates, passes, now)
     ahead = [is_from_the_future(it.at, at(now)) for it in records]
-    assert [None if late else it for it, late in zip(found, ahead, strict=True)] == wanted
+    assert [None if late else it for it, late in zip(instants, ahead, strict=True)] == wanted
 
 
 LATER = at(600)
@@ -95,8 +95,8 @@ AHEAD = RecordedStatus(
 
 
 def test_future_instants_of_a_status_become_the_instant_of_their_notice():
-    found = correct_status(AHEAD, NOW)
-    line = found.variants["ams"]
+    corrected = correct_status(AHEAD, NOW)
+    line = corrected.variants["ams"]
     assert line.grant is not None
     assert line.published is not None
     instants = {
@@ -104,17 +104,17 @@ def test_future_instants_of_a_status_become_the_instant_of_their_notice():
         line.grant.since,
         line.published.at,
         line.answers[0].at,
-        found.removed["ber"],
+        corrected.removed["ber"],
     }
-    past = found.history["dev", "v1"]
+    past = corrected.history["dev", "v1"]
     assert {*instants, past.passed, past.left} == {NOW}
-    assert found.noticed_at == {LATER: NOW}
+    assert corrected.noticed_at == {LATER: NOW}
 
 
 def test_clocks_start_when_a_pass_first_noticed():
     noticed = replace(AHEAD, noticed_at={LATER: NOW})
-    found = correct_status(noticed, at(30))
-    assert found.removed == {"ber": NOW}
+    corrected = correct_status(noticed, at(30))
+    assert corrected.removed == {"ber": NOW}
     assert correct_status(noticed, LATER).removed == {"ber": LATER}, "it has come"
     assert correct_status(noticed, LATER).noticed_at == {}
 
@@ -162,8 +162,11 @@ def test_records_seen_ahead_are_status_lines():
 def test_a_removal_that_is_dated_ahead_is_no_step_yet():
     """Else all approvals and answers of today were given before the variant's last step."""
     spec = DecisionSpec(action=Action.CONFIRM_REMOVAL, variants=("ams",))
-    said = [RecordEntry(name="r", at=LATER, by="ann", spec=spec)]
-    assert (build_gate_records(said, NOW).removals, build_gate_records(said, LATER).removals) == (
+    entries = [RecordEntry(name="r", at=LATER, by="ann", spec=spec)]
+    assert (
+        build_gate_records(entries, NOW).removals,
+        build_gate_records(entries, LATER).removals,
+    ) == (
         {},
         {"ams": LATER},
     )

@@ -39,10 +39,10 @@ def rendering(files, injected):
     inputs = resolve_inputs(
         prepared, variant, ClusterObjectIndex([config_map("eu", data=injected)])
     )
-    found = render_variant(prepared, variant, inputs)
-    known = {entry.oid: data for entry, data in prepared.upstream.files.values()}
-    known |= found.blobs
-    return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
+    rendered = render_variant(prepared, variant, inputs)
+    blobs = {entry.oid: data for entry, data in prepared.upstream.files.values()}
+    blobs |= rendered.blobs
+    return {path: (entry.mode, blobs[entry.oid]) for path, entry in rendered.entries.items()}
 
 
 def as_documents(files):
@@ -84,8 +84,8 @@ def bumps(draw):
 
 
 def contents(merged):
-    known = merged.content.blobs
-    return {path: (e.mode, known[e.oid]) for path, e in merged.content.entries.items()}
+    blobs = merged.content.blobs
+    return {path: (e.mode, blobs[e.oid]) for path, e in merged.content.entries.items()}
 
 
 @given(bumps())
@@ -97,8 +97,10 @@ def test_a_bump_loses_no_change_and_brings_the_new_values(bump):
     for side in (upstream, local):
         for identity, wrong in lost(origin, side, result).items():
             assert format_identity(identity) in disputed or identity[1] in disputed, wrong
-    found = {format_identity(identity): value for identity, value in objects(result).items()}
-    assert found["ConfigMap/shop/settings"]["data"] == injected
+    value_by_identity = {
+        format_identity(identity): value for identity, value in objects(result).items()
+    }
+    assert value_by_identity["ConfigMap/shop/settings"]["data"] == injected
 
 
 @given(bumps())

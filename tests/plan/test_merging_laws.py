@@ -35,19 +35,19 @@ def rendering(replicas, injected):
     }
     prepared = prepare_package(package(files), RenderLimits())
     variant = spec(injectors=(InjectorSpec("eu", kind="ConfigMap"),))
-    found = render_variant(
+    rendered = render_variant(
         prepared,
         variant,
         resolve_inputs(prepared, variant, ClusterObjectIndex([config_map("eu", data=injected)])),
     )
-    known = {entry.oid: data for entry, data in prepared.upstream.files.values()}
-    known |= found.blobs
-    return {path: (entry.mode, known[entry.oid]) for path, entry in found.entries.items()}
+    blobs = {entry.oid: data for entry, data in prepared.upstream.files.values()}
+    blobs |= rendered.blobs
+    return {path: (entry.mode, blobs[entry.oid]) for path, entry in rendered.entries.items()}
 
 
 def contents(merged):
-    known = merged.content.blobs
-    return {path: (e.mode, known[e.oid]) for path, e in merged.content.entries.items()}
+    blobs = merged.content.blobs
+    return {path: (e.mode, blobs[e.oid]) for path, e in merged.content.entries.items()}
 
 
 def injected_of(files):
@@ -95,11 +95,11 @@ def test_an_edit_of_an_injected_value_stays_unless_that_value_changed(before, af
     edited = manifest.apply_edits_to_text([Edit(0, ("data", key), "mine")])
     local = {**origin, "settings.yaml": (mode, edited)}
     merged = merge_edits(upstream, [(origin, local)])
-    found = injected_of(contents(merged))
+    injected = injected_of(contents(merged))
     if after.get(key) == before[key]:
-        assert found == {**after, key: "mine"}
+        assert injected == {**after, key: "mine"}
         assert merged.conflicts == ()
     else:
-        assert found == after
+        assert injected == after
         [conflict] = merged.conflicts
         assert conflict.where.field == f"data.{key}"

@@ -9,7 +9,7 @@ from fanout.selection.variant_spec import VariantSpec
 from fanout.values import replace
 
 
-def world(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]:
+def parse_moves(text: str) -> tuple[dict[str, tuple[str, str]], dict[str, PathHolder]]:
     """`a:1>2` is variant a at path 1, to be at 2; `a:1>2@core` in another repository."""
     wanted, homes = {}, {}
     for word in text.split():
@@ -38,20 +38,20 @@ RINGS = [
 
 @pytest.mark.parametrize(("_", "text", "others"), RINGS, ids=[row[0] for row in RINGS])
 def test_a_ring_is_found_from_each_of_its_variants(_, text, others):
-    wanted, tenants = world(text)
+    wanted, tenants = parse_moves(text)
     assert exchange_partners("a", wanted, tenants) == others
     for other in others:
         assert exchange_partners(other, wanted, tenants) == (others | {"a"}) - {other}
 
 
 def test_a_variant_of_another_policy_is_in_no_ring():
-    wanted, tenants = world("a:1>2 b:2>1")
+    wanted, tenants = parse_moves("a:1>2 b:2>1")
     del wanted["b"]
     assert exchange_partners("a", wanted, tenants) == frozenset()
 
 
 def test_a_variant_that_has_moved_already_is_in_no_ring():
-    wanted, tenants = world("a:1>2 b:2>1")
+    wanted, tenants = parse_moves("a:1>2 b:2>1")
     tenants["a"] = replace(tenants["a"], is_leaving=True)
     assert exchange_partners("a", wanted, tenants) == frozenset()
 

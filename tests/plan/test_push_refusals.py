@@ -69,8 +69,8 @@ def test_words_about_others_are_hidden(_, line, abe, zed):
             "refused: (hook declined) / ask us / its other words are about objects of other"
             " namespaces; administrators find them in the log; ask"
         )
-        told = word_refusal(error, NAMES, namespace)
-        assert told == (str(error) if expected else hidden)
+        sentence = word_refusal(error, NAMES, namespace)
+        assert sentence == (str(error) if expected else hidden)
 
 
 def refused(words: str) -> str:

@@ -98,8 +98,8 @@ CLOSINGS = [
 def test_a_closing(_, given, sentence):
     reviews, removal = ask(**given)
     hold = reviews.find_hold(removal)
-    said = (hold.reason, hold.message) if hold is not None else None
-    assert said == ((Reason.REQUEST_CLOSED, sentence) if sentence else None)
+    shown = (hold.reason, hold.message) if hold is not None else None
+    assert shown == ((Reason.REQUEST_CLOSED, sentence) if sentence else None)
     plan = RemovalDraftPlan(
         namespace="default", policy="monitoring", stage="prod", repository="edge",
         state=removal.repository_state, ref=REF, packages=(removal,),
@@ -126,8 +126,8 @@ def test_a_request_for_changes_holds(_, reviews, is_held):
     reviews, removal = ask(request(reviews, TREES))
     hold = reviews.find_hold(removal)
     sentence = gate_wording.describe_requested_changes("signed", [(f"{HOST}/ann", LINK)])
-    said = (hold.reason, hold.message, hold.since) if hold is not None else None
-    assert said == ((Reason.CHANGES_REQUESTED, sentence, at(1)) if is_held else None)
+    shown = (hold.reason, hold.message, hold.since) if hold is not None else None
+    assert shown == ((Reason.CHANGES_REQUESTED, sentence, at(1)) if is_held else None)
     assert not reviews.find_declined(removal)
 
 

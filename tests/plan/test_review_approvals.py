@@ -50,10 +50,10 @@ def judge(*reviews, tree="tree-a", trees=REVIEWED, recorded=(), rule=SIGNED, rel
         grant = replace(variant.status_line.grant, since=at(since))
         variant = replace(variant, status_line=replace(variant.status_line, grant=grant))
     stage = StageRule("prod", requires=(rule,))
-    found = find_review_approvals([variant], [stage])
+    approvals = find_review_approvals([variant], [stage])
     requested = find_requested_changes([variant], [stage])
     index = ApprovalIndex(
-        [*recorded, *found], [stage], at(60), ActiveDecisions((), at(60)), requested
+        [*recorded, *approvals], [stage], at(60), ActiveDecisions((), at(60)), requested
     )
     facts = VariantFacts("a", "prod", "a", published=has)
     return index.evaluate(rule, facts, DraftFacts("v2", "d1", tree))
@@ -239,8 +239,8 @@ def test_a_merge_by_a_person_has_the_approvals_of_what_was_merged():
     draft = drafted("a", state, tree="tree-b")  # somebody has committed to the branch since
     merged = published("a", state, tree="tree-a").published
     for variant in (draft, replace(draft, draft=None)):
-        found = replace(variant, published=merged, is_unrecorded=True)
-        [approval] = find_review_approvals([found], [PROD])
+        recovered = replace(variant, published=merged, is_unrecorded=True)
+        [approval] = find_review_approvals([recovered], [PROD])
         assert (approval.spec.revision, approval.trees) == ("v2", frozenset({"tree-a"}))
 
 

@@ -144,9 +144,9 @@ STAGES = [
 ]
 
 
-@pytest.mark.parametrize(("_", "stage", "told"), STAGES, ids=map(itemgetter(0), STAGES))
-def test_a_stage_rule_has_the_fields_of_the_stage(_, stage, told):
-    assert ruled(stage) == StageRule("prod", **told)
+@pytest.mark.parametrize(("_", "stage", "rule_fields"), STAGES, ids=map(itemgetter(0), STAGES))
+def test_a_stage_rule_has_the_fields_of_the_stage(_, stage, rule_fields):
+    assert ruled(stage) == StageRule("prod", **rule_fields)
 
 
 ASKED = {"requires": [{"name": "yes", "approval": {"from": ["sre"]}, "timeout": "1h"}]}
@@ -199,20 +199,20 @@ def test_a_stage_is_automatic_when_all_who_name_the_policy_say_so(_, stages, exp
 
 def test_a_policy_that_opposes_automatic_promotion_is_named():
     second = promotion(name="second", autoPromotion={"stages": ["dev"]})
-    said = [promotion(autoPromotion={"stages": ["prod"]}), second, promotion(name="freeze")]
-    assert ruled({}, *said).opposing_policies == ("second",)
+    promotions = [promotion(autoPromotion={"stages": ["prod"]}), second, promotion(name="freeze")]
+    assert ruled({}, *promotions).opposing_policies == ("second",)
     assert ruled({}, second).opposing_policies == ()
 
 
 def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
     night = {"deny": {"schedule": "0 20 * * *", "duration": "10h"}}
-    found = [
+    promotions = [
         promotion(name="open"),
         promotion(name="strict", windows=[night]),
         promotion(name="patient", windows=[night], atClose="Finish"),
     ]
-    assert [it.name for it in build_calendars(found)] == ["strict", "patient"]
-    assert finishing_calendars(found) == {"patient"}
+    assert [it.name for it in build_calendars(promotions)] == ["strict", "patient"]
+    assert finishing_calendars(promotions) == {"patient"}
 
 
 def test_the_largest_allowed_number_of_stages_is_resolved():

@@ -55,7 +55,9 @@ published = st.builds(
     heard=text,
     since=st.none() | moments,
 )
-left = st.lists(st.builds(PreviousLocationLine, text, text, text), max_size=2).map(tuple)
+previous_locations = st.lists(st.builds(PreviousLocationLine, text, text, text), max_size=2).map(
+    tuple
+)
 verdicts = st.sampled_from([Verdict.PASSED, Verdict.FAILED])
 answers = st.lists(st.builds(CheckAnswer, text, text, verdicts, moments, text), max_size=2).map(
     tuple
@@ -66,7 +68,7 @@ lines = st.builds(
     path=text,
     grant=st.none() | grants,
     published=st.none() | published,
-    left=left,
+    left=previous_locations,
     orphan=st.booleans(),
     stage=st.just("") | text,
     answers=answers,
@@ -99,7 +101,7 @@ def test_a_status_is_read_as_it_was_written(status):
 def test_lines_from_before_stretches_and_stays_were_told_apart_are_read():
     """A verdict with one stretch, and a publication since whose instant its revision is there."""
     at = "2026-03-01T10:00:00Z"
-    found = parse_status(
+    status = parse_status(
         {
             "stage/dev/v1": {"passed": at, "left": "2026-03-01T12:00:00Z", "soaked": 7200},
             "stage/dev/v2": {"passed": at},
@@ -116,14 +118,14 @@ def test_lines_from_before_stretches_and_stays_were_told_apart_are_read():
             },
         }
     )
-    first, second = found.history["dev", "v1"], found.history["dev", "v2"]
+    first, second = status.history["dev", "v1"], status.history["dev", "v2"]
     assert (first.soaked, first.since, first.stretch_start) == (
         timedelta(hours=2),
         None,
         first.passed,
     )
     assert (second.since, second.stretch_start) == (None, second.passed)
-    line = found.variants["a"].published
+    line = status.variants["a"].published
     assert line is not None
     assert (line.since, line.in_force_since("v1"), line.in_force_since("v2")) == (
         None,
@@ -145,8 +147,8 @@ def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before
             del book[key]
         else:
             book[key] = line
-    found = parse_status(book)
-    assert (found.variants, found.history, found.removed, found.drafts) == (
+    status = parse_status(book)
+    assert (status.variants, status.history, status.removed, status.drafts) == (
         after.variants,
         after.history,
         after.removed,
@@ -191,8 +193,8 @@ def test_lines_that_are_not_understood_are_named_and_the_others_read():
 
 
 def test_the_places_of_a_line_that_is_not_understood_stay_claimed():
-    left = [{"repository": "https://Host/x.git", "path": "old", "tree": "t"}]
-    line = {"repository": "https://Host/y.git/", "path": "a", "left": left, "unknown": 1}
+    locations = [{"repository": "https://Host/x.git", "path": "old", "tree": "t"}]
+    line = {"repository": "https://Host/y.git/", "path": "a", "left": locations, "unknown": 1}
     status = parse_status({"variant/a": line, "variant/b": {"path": "b"}})
     assert status.broken_lines == ("variant/a", "variant/b")
     claim = VariantLine(
