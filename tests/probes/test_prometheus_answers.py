@@ -70,8 +70,8 @@ def test_heard(answer, value):
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "told"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD]
+    ("status", "answer", "problem"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD]
 )
-def test_unheard(status, answer, told):
+def test_unheard(status, answer, problem):
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    assert parse_prometheus_response(status, text.encode()) == ProbeFailure(told)
+    assert parse_prometheus_response(status, text.encode()) == ProbeFailure(problem)
