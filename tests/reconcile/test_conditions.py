@@ -42,7 +42,7 @@ def conditions_of(sandbox: StubSandbox) -> PropagationConditions:
     return PropagationConditions(cast(Sandbox, sandbox))
 
 
-def world(conditions: PropagationConditions, number: int) -> PolicyFacts:
+def build_facts(conditions: PropagationConditions, number: int) -> PolicyFacts:
     """So many drafts in a stage with one condition; the variables have their numbers."""
     rule = stage("dev", propagate_when=(conditions.get_condition("x"),))
     variants = [
@@ -58,7 +58,7 @@ def world(conditions: PropagationConditions, number: int) -> PolicyFacts:
 
 
 def released(conditions: PropagationConditions, number: int) -> list[int]:
-    decision = conditions.decide(world(conditions, number))
+    decision = conditions.decide(build_facts(conditions, number))
     assert decision.unanswered == ()
     return [int(name[1:]) for name in decision.stages["dev"].released]
 
@@ -77,10 +77,10 @@ def test_rows_that_closures_leave_are_a_single_batch_within_the_budget_of_the_po
     spent = EvaluationBudget(NOW)
     spent.note_excess("y", "slow")
     conditions = conditions_of(sandbox)
-    decision = conditions.decide(world(conditions, 10), spent)
+    decision = conditions.decide(build_facts(conditions, 10), spent)
     assert len(decision.stages["dev"].released) == 3
     assert [hold.reason for hold in decision.variants["v0009"].holds] == ["LimitExceeded"]
-    assert len(conditions.decide(world(conditions, 10), None).stages["dev"].released) == 10
+    assert len(conditions.decide(build_facts(conditions, 10), None).stages["dev"].released) == 10
     assert sandbox.batches == [7, 7]
 
 
@@ -107,7 +107,7 @@ def every_other(row: Mapping[str, Any]) -> bool:
 def test_after_so_many_rounds_what_is_open_holds_and_the_next_pass_goes_on():
     sandbox = StubSandbox("target", "stage", answer=every_other)
     conditions = conditions_of(sandbox)
-    decision = conditions.decide(world(conditions, 150))
+    decision = conditions.decide(build_facts(conditions, 150))
     assert decision.unanswered == ()
     first = [int(name[1:]) for name in decision.stages["dev"].released]
     assert len(first) >= MAX_ROUNDS - 1
@@ -135,6 +135,6 @@ def test_a_row_refused_by_the_budget_of_a_policy_is_asked_for_another():
     conditions = conditions_of(sandbox)
     spent, whole = EvaluationBudget(NOW), EvaluationBudget(NOW)
     spent.note_excess("y", "slow")
-    decision = conditions.decide(world(conditions, 3), spent)
+    decision = conditions.decide(build_facts(conditions, 3), spent)
     assert [hold.reason for hold in decision.variants["v0000"].holds] == ["LimitExceeded"]
-    assert len(conditions.decide(world(conditions, 3), whole).stages["dev"].released) == 3
+    assert len(conditions.decide(build_facts(conditions, 3), whole).stages["dev"].released) == 3

@@ -76,14 +76,16 @@ def test_sound_policies_behind_costly_ones_of_their_namespace_have_their_values_
     for passes in range(3):
         resolved = resolve(passes)
         assert [it.labels["a"] for it in resolved["zone/sound"].variants] == ["zone-x"]
-        [left] = resolved["tenant/sound"].failures
-        assert left.reason == "LimitExceeded"
+        [failure] = resolved["tenant/sound"].failures
+        assert failure.reason == "LimitExceeded"
         # The others of the policies that were first are no reason to wait any more.
         first = passes * MAX_NEW_EXCESSES
         names = ", ".join(
             f"UpstreamPolicy/costly-{it}" for it in range(first, first + MAX_NEW_EXCESSES)
         )
-        assert f"left for the next pass, because texts of {names} exceeded limits" in left.problem
+        assert (
+            f"left for the next pass, because texts of {names} exceeded limits" in failure.problem
+        )
         evaluations = sandbox._counters.read()["evaluations"]
         assert evaluations - before <= MAX_NEW_EXCESSES + 3
         before = evaluations

@@ -6,7 +6,7 @@ from reconcile.builders import hand_written, resolved
 from fanout.reconcile.variant_dependencies import VariantDependencies
 
 
-def world(text):
+def parse_policies(text):
     """`a<b` is a variant a that depends on b; every world has the policy monitoring too."""
     names = (word.partition("<") for word in text.split())
     variants = (hand_written(name, *filter(None, deps.split(","))) for name, _, deps in names)
@@ -28,20 +28,20 @@ ORDERS = [
     ("text", "covered", "order"), [row[1:] for row in ORDERS], ids=[row[0] for row in ORDERS]
 )
 def test_dependencies_are_evaluated_before_their_dependents(text, covered, order):
-    policies = world(text)
+    policies = parse_policies(text)
     wanted = [it for it in policies if it.name in covered.split()]
     evaluated = VariantDependencies(policies).with_dependencies(wanted)
     assert [it.name for it in evaluated] == order.split()
 
 
 def test_policies_are_evaluated_before_variants_written_by_hand():
-    policies = world("a<b b")
+    policies = parse_policies("a<b b")
     evaluated = VariantDependencies(policies).with_dependencies([policies[1], policies[0]])
     assert [it.name for it in evaluated] == ["monitoring", "b", "a"]
 
 
 def test_members_of_a_cycle_are_evaluated_and_held_for_it():
-    policies = world("a<b b<a c<a")
+    policies = parse_policies("a<b b<a c<a")
     dependencies = VariantDependencies(policies)
     evaluated = dependencies.with_dependencies(policies[1:])
     assert sorted(it.name for it in evaluated) == ["a", "b", "c"]

@@ -48,8 +48,8 @@ FORGES = [
 @pytest.mark.parametrize(("forge_type", "hosts", "expected"), FORGES)
 def test_a_forge_that_is_not_configured(forge_type, hosts, expected):
     declared = DeclaredObjects(repositories=(repository(forge_type),))
-    found = [(it.problem, it.remedy) for it in find_forge_findings(declared, hosts)]
-    assert found == ([expected] if expected else [])
+    findings = [(it.problem, it.remedy) for it in find_forge_findings(declared, hosts)]
+    assert findings == ([expected] if expected else [])
 
 
 EDGE = Remote(URL)

@@ -35,8 +35,8 @@ POLICIES = [
     ("policy", "orphans"), [row[1:] for row in POLICIES], ids=[row[0] for row in POLICIES]
 )
 def test_variants_on_record_without_a_target_are_orphans(policy, orphans):
-    found = find_orphans(policy, status("ams", "ber"), [repository_state()])
-    assert [it.name for it in found] == sorted(orphans)
+    orphaned = find_orphans(policy, status("ams", "ber"), [repository_state()])
+    assert [it.name for it in orphaned] == sorted(orphans)
 
 
 DRAFTS = [
@@ -51,9 +51,9 @@ DRAFTS = [
     ("draft", "orphans"), [row[1:] for row in DRAFTS], ids=[row[0] for row in DRAFTS]
 )
 def test_a_draft_alone_shows_a_variant_without_a_target(draft, orphans):
-    found = find_orphans(resolved("ams"), RecordedStatus(), [repository_state(draft)])
-    assert [it.name for it in found] == orphans
-    assert [location.place[1] for it in found for location in it.locations] == [
+    orphaned = find_orphans(resolved("ams"), RecordedStatus(), [repository_state(draft)])
+    assert [it.name for it in orphaned] == orphans
+    assert [location.place[1] for it in orphaned for location in it.locations] == [
         "sites/ber" for _ in orphans
     ]
 

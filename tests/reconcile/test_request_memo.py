@@ -127,27 +127,25 @@ def test_stored_memos_are_read_by_the_next_process(tmp_path):
     memos = RequestMemos(tmp_path, "1")
     host = memos.host("account")
     host.login, host.searched, host.has_changed = "bot", NOON, True
-    known = host.repository(NAME)
+    memo = host.repository(NAME)
     closed = facts_of(closed=NOON, state=RequestState.CLOSED, head_repository=None)
-    known.heads = {
+    memo.heads = {
         REF: head_memo(),
         f"{REF}b": head_memo(facts=closed),
         f"{REF}c": head_memo(facts=None),
     }
-    known.unread_numbers = {3}
+    memo.unread_numbers = {3}
     rules = BranchFacts(BASE, True, frozenset({"fanout"}), 1, False, True)
     styles = frozenset({MergeStyle.SQUASH})
     repository = RepositoryFacts(NAME, "main", False, True, True, styles)
-    known.settings = SettingsMemo(
-        repository=repository, branch=rules, base_branch="main", read=NOON
-    )
-    known.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
-    known.others = {
+    memo.settings = SettingsMemo(repository=repository, branch=rules, base_branch="main", read=NOON)
+    memo.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
+    memo.others = {
         12: OtherRequestMemo(
             head_commit=COMMIT, base_commit=BASE, changed_paths=frozenset({"b", "a"}), status=""
         )
     }
-    known.listing_digest = "d"
+    memo.listing_digest = "d"
     memos.store("account")
     other = RequestMemos(tmp_path, "1").host("account")
     assert (other.login, other.searched) == ("bot", NOON)

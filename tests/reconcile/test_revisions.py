@@ -86,7 +86,7 @@ TAKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "world", "left_out"), TAKEN, ids=[row[0] for row in TAKEN])
-def test_a_published_or_pinned_revision_is_not_left_out(_, world, left_out):
+@pytest.mark.parametrize(("_", "facts", "left_out"), TAKEN, ids=[row[0] for row in TAKEN])
+def test_a_published_or_pinned_revision_is_not_left_out(_, facts, left_out):
     problems = {it: InvalidInput("no package") for it in ("v3", "v4")}
-    assert sorted(find_unusable(world, ["v4"], problems.get)) == left_out.split()
+    assert sorted(find_unusable(facts, ["v4"], problems.get)) == left_out.split()

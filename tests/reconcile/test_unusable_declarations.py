@@ -181,7 +181,7 @@ def test_a_broken_repository_is_told_to_those_alone_who_might_use_it(
         (tmp_path / f"{name}.yaml").write_text(content.replace("blueprints", "edge"))
     with ProcessSandbox(WorkerLimits(), Counters()) as sandbox:
         [resolved_policy] = resolve_policies(FileCluster([tmp_path]).read(), sandbox)
-    told = str(resolved_policy.error)
-    assert ("Repository edge has errors" in told) == is_told
-    assert ("there is no Repository edge that namespace a may use" in told) != is_told
-    assert "hidden" not in told
+    problem = str(resolved_policy.error)
+    assert ("Repository edge has errors" in problem) == is_told
+    assert ("there is no Repository edge that namespace a may use" in problem) != is_told
+    assert "hidden" not in problem
