@@ -41,8 +41,8 @@ def sent(value):
 
 def agrees(text, row, closure):
     """Whether the closure says what a worker says; it may leave the question to it."""
-    found = ASK if closure is None else closure(row)
-    return found is ASK or sent(found) == by_worker(text, row)
+    value = ASK if closure is None else closure(row)
+    return value is ASK or sent(value) == by_worker(text, row)
 
 
 @settings(max_examples=300, deadline=None)
@@ -189,9 +189,9 @@ IN_PROCESS = [
 
 @pytest.mark.parametrize(("_", "text", "value"), IN_PROCESS, ids=map(itemgetter(0), IN_PROCESS))
 def test_a_simple_expression_is_evaluated_in_process(_, text, value):
-    found = compiled(text)(ROW)
-    assert (found, type(found)) == (value, type(value))
-    assert sent(found) == by_worker(text, ROW)
+    result = compiled(text)(ROW)
+    assert (result, type(result)) == (value, type(value))
+    assert sent(result) == by_worker(text, ROW)
 
 
 NOT_SIMPLE = [
@@ -269,9 +269,9 @@ def sandbox():
 
 @pytest.mark.parametrize(("_", "text", "row"), LEFT, ids=map(itemgetter(0), LEFT))
 def test_rows_that_a_closure_leaves_have_the_results_of_a_worker(_, text, row, sandbox):
-    [[found]] = sandbox.evaluate([text], [row])
-    said = list(astuple(found)) if isinstance(found, ExpressionFailure) else [found]
-    assert json.dumps({"answers": [said]}) == by_worker(text, row)
+    [[value]] = sandbox.evaluate([text], [row])
+    answer = list(astuple(value)) if isinstance(value, ExpressionFailure) else [value]
+    assert json.dumps({"answers": [answer]}) == by_worker(text, row)
     (closure,) = sandbox.closures([text])
     assert closure(row) is ASK
 
@@ -304,8 +304,8 @@ def test_the_parent_does_not_load_what_parses():
     """It takes longer than most commands."""
     heavy = "{'celpy', 'lark', 'jinja2'}"
     code = f"import sys, fanout.sandbox.evaluator; print({heavy} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "set()\n"
+    value = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert value.stdout == "set()\n"
 
 
 def test_a_text_that_is_no_expression_is_told_though_it_is_a_template(sandbox):

@@ -64,8 +64,8 @@ VALUES = [
 
 @pytest.mark.parametrize(("sentence", "text", "value"), VALUES, ids=[row[0] for row in VALUES])
 def test_values(sentence, text, value):
-    found = outcome(text, ROW)
-    assert (found, type(found)) == (value, type(value))
+    result = outcome(text, ROW)
+    assert (result, type(result)) == (value, type(value))
 
 
 FAULTS = [
@@ -138,17 +138,17 @@ BRANCHES = "size(target.metadata.name) > 3 && size(target.metadata.name + 'a') >
 def test_a_long_expression_is_repeated_with_its_end(branch):
     """That is where two branches differ."""
     text = f"({BRANCHES} && {BRANCHES} ? {branch} : {branch}).nothing"
-    found = outcome(text, ROW)
-    assert found.startswith("ExpressionError: size(target.metadata.name) > 3 && ")
-    assert f" ? {branch} : {branch} has no field 'nothing'" in found
+    result = outcome(text, ROW)
+    assert result.startswith("ExpressionError: size(target.metadata.name) > 3 && ")
+    assert f" ? {branch} : {branch} has no field 'nothing'" in result
 
 
 @pytest.mark.parametrize(("sentence", "text", "problem"), FAULTS, ids=[row[0] for row in FAULTS])
 def test_faults(sentence, text, problem):
-    found = outcome(text, ROW)
-    assert str(found).startswith("ExpressionError: ")
-    assert problem in found
-    assert "celpy" not in found
+    result = outcome(text, ROW)
+    assert str(result).startswith("ExpressionError: ")
+    assert problem in result
+    assert "celpy" not in result
 
 
 REMEDIES = [
@@ -187,9 +187,9 @@ LIMITS = [
 
 @pytest.mark.parametrize(("sentence", "text", "problem"), LIMITS, ids=[row[0] for row in LIMITS])
 def test_limits(sentence, text, problem):
-    found = outcome(text, ROW)
-    assert str(found).startswith("LimitExceeded: ")
-    assert problem in found
+    result = outcome(text, ROW)
+    assert str(result).startswith("LimitExceeded: ")
+    assert problem in result
 
 
 def test_expressions_within_the_limits_are_evaluated():
@@ -272,8 +272,8 @@ expressions = st.recursive(st.one_of(paths, literals), compounds, max_leaves=5)
 @settings(max_examples=150, deadline=None)
 @given(expressions, rows)
 def test_over_what_is_read_and_over_everything_the_answer_is_the_same(text, row):
-    found = outcome(text, row)
-    assert encode_part({"": found}) == encode_part({"": outcome(text, row, part=False)})
+    result = outcome(text, row)
+    assert encode_part({"": result}) == encode_part({"": outcome(text, row, part=False)})
 
 
 def test_the_schema_and_the_sandbox_have_the_same_length_limit():

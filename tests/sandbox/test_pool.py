@@ -171,10 +171,10 @@ def test_after_the_first_text_over_a_limit_the_others_of_a_budget_are_left(costl
     first, other = EvaluationBudget(NOW), EvaluationBudget(NOW)
     with ProcessSandbox(TIGHT, counters) as sandbox:
         texts = ["target.n", costly, CHEAP, f"{ENDLESS} && true"]
-        simple, broken, *left = sandbox.evaluate(texts, ROWS[:1], first)
+        simple, broken, *skipped = sandbox.evaluate(texts, ROWS[:1], first)
         assert simple == [1]
         assert broken[0].reason == "LimitExceeded"
-        assert all("left for the next pass, because [" in it.problem for [it] in left)
+        assert all("left for the next pass, because [" in it.problem for [it] in skipped)
         assert sandbox.evaluate([CHEAP], ROWS[:1], other) == [[2]]
         killed = counters.events.read(EventName.SANDBOX_KILL)
         # What was answered stays answered, and what exceeded a limit waits for its time.
@@ -230,9 +230,9 @@ def test_time_counts_where_steps_tell_little():
     budget = EvaluationBudget(NOW, {}, 500_000)
     limits = WorkerLimits(cpu=60, wall_seconds=60, processes=1)
     with ProcessSandbox(limits, Counters()) as sandbox:
-        [done], [left] = sandbox.evaluate([lasting(8), CHEAP], ROWS[:1], budget)
+        [done], [skipped] = sandbox.evaluate([lasting(8), CHEAP], ROWS[:1], budget)
     assert done is True
-    assert "left for the next pass, because those before it took" in left.problem
+    assert "left for the next pass, because those before it took" in skipped.problem
     assert budget.pauses == {}
 
 
@@ -244,8 +244,8 @@ def test_parsing_is_counted_by_what_a_text_consists_of():
     for texts, is_left in ((dense, True), (usual, False)):
         with ProcessSandbox(limits, Counters()) as sandbox:
             columns = sandbox.evaluate(texts, ROWS[:1], EvaluationBudget(NOW, {}, 2_000_000))
-        left = {"left for the next pass" in str(answer) for [answer] in columns}
-        assert left == {is_left}
+        left_texts = {"left for the next pass" in str(answer) for [answer] in columns}
+        assert left_texts == {is_left}
 
 
 def test_the_time_of_parsing_counts_where_its_length_tells_little():
@@ -254,9 +254,9 @@ def test_the_time_of_parsing_counts_where_its_length_tells_little():
     with ProcessSandbox(limits, Counters()) as sandbox:
         budget = EvaluationBudget(NOW, {}, 100_000)
         [done] = sandbox.render([deep], [{"n": 1}], budget)
-        [left] = sandbox.render(["{{ n }}"], [{"n": 1}], budget)
+        [skipped] = sandbox.render(["{{ n }}"], [{"n": 1}], budget)
     assert "left for the next pass" not in str(done)
-    assert "left for the next pass" in str(left)
+    assert "left for the next pass" in str(skipped)
 
 
 def test_large_values_outside_of_macros_end_a_budget_together():

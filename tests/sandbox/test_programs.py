@@ -62,8 +62,8 @@ def test_more_than_a_pipe_holds_goes_both_ways(executable):
 
 def test_a_program_has_its_own_environment_and_directory(executable, monkeypatch):
     monkeypatch.setenv("GIT_TOKEN", "secret")
-    found = run(executable("env; pwd; ls -A; touch $TMPDIR/x $HOME/y; ls -A")).stdout.decode()
-    lines = found.splitlines()
+    output = run(executable("env; pwd; ls -A; touch $TMPDIR/x $HOME/y; ls -A")).stdout.decode()
+    lines = output.splitlines()
     names = {line.partition("=")[0] for line in lines if "=" in line}
     assert names <= {"PATH", "LANG", "HOME", "TMPDIR", "PWD", "OLDPWD", "SHLVL", "_"}
     assert lines[-2:] == ["x", "y"]
@@ -83,7 +83,7 @@ def pids_in(path):
     return [int(word) for word in path.read_text().split()]
 
 
-def gone(path):
+def have_ended(path):
     """Have all processes ended whose numbers the program wrote down?"""
     for _ in range(200):
         if not any(map(alive, pids_in(path))):
@@ -115,7 +115,7 @@ def test_a_program_over_a_limit_is_killed_with_its_children(
     assert isinstance(answer, ResponseError)
     assert answer.problem == problem
     assert counters.events.read(EventName.SANDBOX_KILL) == {(cause,): 1}
-    assert gone(pids)
+    assert have_ended(pids)
 
 
 def test_endless_last_words_are_cut_and_harm_nothing(executable):
@@ -129,7 +129,7 @@ def test_children_that_a_program_leaves_are_killed_and_not_awaited(executable, t
     pids = tmp_path / "pids"
     answer = run(executable(f"sleep 60 & echo $! > {pids}; echo out"))
     assert answer == ProgramOutput(0, b"out\n", "")
-    assert gone(pids)
+    assert have_ended(pids)
 
 
 def test_memory_is_limited(executable):
@@ -149,9 +149,9 @@ def test_a_missing_program_is_reported(tmp_path, executable):
     functions = Functions.model_validate(
         {"executables": [{"path": "/no/such"}, {"path": str(text), "name": "words"}]}
     )
-    found = find_allowed_programs(functions).executables
-    assert found["/no/such"].missing == "/no/such: No such file or directory"
-    assert found["words"].missing == f"{text} is not executable"
+    executables = find_allowed_programs(functions).executables
+    assert executables["/no/such"].missing == "/no/such: No such file or directory"
+    assert executables["words"].missing == f"{text} is not executable"
     text.chmod(0o755)
     assert run(str(text)).status != 0
 
@@ -185,11 +185,11 @@ def test_after_the_first_program_that_takes_too_long_the_others_of_a_budget_are_
     now = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
     budget = EvaluationBudget(now)
     runs = [ProgramRun(programs[slow], b""), ProgramRun(programs[quick], b"a")]
-    broken, left = runner.run(runs, budget)
+    broken, skipped = runner.run(runs, budget)
     assert isinstance(broken, ResponseError)
-    assert isinstance(left, ResponseError)
+    assert isinstance(skipped, ResponseError)
     assert (broken.problem, broken.is_final) == ("it took longer than 1 s", False)
-    assert "it was not run: it is left for the next pass, because slow exceeded" in left.problem
+    assert "it was not run: it is left for the next pass, because slow exceeded" in skipped.problem
     # In the next pass the other one is run, and the slow one when its pause is over.
     counters = runner.counters.events.read(EventName.SANDBOX_KILL)
     paused, done = runner.run(runs, EvaluationBudget(now, budget.pauses))
@@ -218,8 +218,8 @@ def podman(tmp_path, monkeypatch):
 
 
 def run_image(image, stdin=b"", **limits):
-    said = {**ALLOWED, **limits, "images": [image], "containerRuntime": "podman"}
-    functions = Functions.model_validate(said)
+    settings = {**ALLOWED, **limits, "images": [image], "containerRuntime": "podman"}
+    functions = Functions.model_validate(settings)
     [program] = find_allowed_programs(functions).images.values()
     [answer] = ProgramRunner(functions, 1, Counters(), ScriptLimits()).run(
         [ProgramRun(program, stdin)]
@@ -230,8 +230,8 @@ def run_image(image, stdin=b"", **limits):
 def test_an_image_runs_without_network_privileges_or_anything_to_write_to(podman, monkeypatch):
     monkeypatch.setenv("GIT_TOKEN", "secret")
     assert run_image("starlark:v0.5", b"list") == ProgramOutput(0, b"list", "")
-    [told] = (podman / "told").read_text().splitlines()
-    words = told.split()
+    [arguments] = (podman / "told").read_text().splitlines()
+    words = arguments.split()
     assert words[0] == "run"
     assert words[-1] == "ghcr.io/kptdev/krm-functions-catalog/starlark:v0.5"
     assert {
@@ -261,14 +261,14 @@ def test_an_error_of_the_container_runtime_is_returned(podman):
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("problem", "why"),
     [
         ({"containerRuntime": "nerdctl"}, "nerdctl is not on the PATH"),
         ({}, "no containerRuntime is named"),
     ],
     ids=["a runtime that is not there", "no runtime"],
 )
-def test_without_a_runtime_an_image_is_not_run(said, why, monkeypatch, tmp_path):
+def test_without_a_runtime_an_image_is_not_run(problem, why, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
-    functions = Functions.model_validate({**said, "images": ["example.com/fn:v1"]})
+    functions = Functions.model_validate({**problem, "images": ["example.com/fn:v1"]})
     assert find_allowed_programs(functions).images["example.com/fn:v1"].missing == why

@@ -119,11 +119,13 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "told"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG])
-def test_a_script_fails_that(source, told):
+@pytest.mark.parametrize(
+    ("source", "problem"), [row[1:] for row in WRONG], ids=[r[0] for r in WRONG]
+)
+def test_a_script_fails_that(source, problem):
     answer = run(source, thing())
     assert isinstance(answer, ResponseError)
-    assert told in answer.problem
+    assert problem in answer.problem
     assert "Traceback" not in answer.problem
 
 
@@ -136,12 +138,12 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize(
-    ("source", "told"), [row[1:] for row in ENDLESS], ids=[r[0] for r in ENDLESS]
+    ("source", "problem"), [row[1:] for row in ENDLESS], ids=[r[0] for r in ENDLESS]
 )
-def test_a_script_is_ended_that_takes_too_much(source, told):
+def test_a_script_is_ended_that_takes_too_much(source, problem):
     answer = run(source)
     assert isinstance(answer, ResponseError)
-    assert answer.problem == f"the script was ended: {told}"
+    assert answer.problem == f"the script was ended: {problem}"
 
 
 def test_a_script_that_takes_too_long_in_one_instruction_is_ended():
@@ -191,13 +193,13 @@ LONG = "for i in range(1000000000):\n  pass"
 def test_after_the_first_script_over_a_limit_the_others_of_a_budget_are_left(source):
     budget, events = EvaluationBudget(NOW), EventCounters()
     scripts = [script("y = 1"), script(source), script("z = 1"), script(source, thing())]
-    first, broken, left, again = run_scripts(scripts, LIMITS, events, budget)
+    first, broken, skipped, again = run_scripts(scripts, LIMITS, events, budget)
     assert first == ScriptOutput([])
     assert isinstance(broken, ResponseError)
-    assert isinstance(left, ResponseError)
+    assert isinstance(skipped, ResponseError)
     assert isinstance(again, ResponseError)
-    assert "the script was not run: it is left for the next pass, because" in left.problem
+    assert "the script was not run: it is left for the next pass, because" in skipped.problem
     assert "tried again from 2026-03-02T09:01:00Z" in again.remedy
     # The number of instructions is the same on every machine.
-    assert [it.is_final for it in (broken, left, again)] == [source == LONG, False, False]
+    assert [it.is_final for it in (broken, skipped, again)] == [source == LONG, False, False]
     assert run_scripts(scripts[2:3], LIMITS, events, EvaluationBudget(NOW)) == [ScriptOutput([])]
