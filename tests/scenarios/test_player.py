@@ -20,17 +20,19 @@ def scenario(text: str) -> Scenario:
         "kind": "Scenario",
         "metadata": {"name": "told"},
     }
-    found, faults = validate_object({**head, "spec": yaml.safe_load(text)})
+    model, faults = validate_object({**head, "spec": yaml.safe_load(text)})
     assert faults == ()
-    assert isinstance(found, Scenario)
-    return found
+    assert isinstance(model, Scenario)
+    return model
 
 
 def played(text: str):
-    said = scenario(text)
-    found = find_policy(said, (), ())
-    assert found is not None
-    return play_scenario(said, found, lambda text: PropagationCondition(text, lambda _: True))
+    played_scenario = scenario(text)
+    policy = find_policy(played_scenario, (), ())
+    assert policy is not None
+    return play_scenario(
+        played_scenario, policy, lambda text: PropagationCondition(text, lambda _: True)
+    )
 
 
 STAGES = """
@@ -58,18 +60,18 @@ def test_a_stated_past_equals_the_same_past_played(stays):
         if ready is not None and withdrawn is not None and ready + withdrawn <= 300:
             instants.append(("withdrawn", "failed", ready + withdrawn))
         whole = f"- {{name: v{number}, stage: {stage}, revision: {revision}, published: "
-        said = "".join(f", {name}: -{300 - minutes}m" for name, _, minutes in instants)
-        past.append(f"{whole}-300m{said}}}")
+        checks = "".join(f", {name}: -{300 - minutes}m" for name, _, minutes in instants)
+        past.append(f"{whole}-300m{checks}}}")
         here.append(f"{whole}+0s}}")
         events += [(minutes, number, stage, revision, status) for _, status, minutes in instants]
-    told = [
+    event_lines = [
         f"- {{at: +{minutes}m, evidence: {{stage: {stage}, variants: [v{number}], check: e2e,"
         f" status: {status}, revision: {revision}}}}}"
         for minutes, number, stage, revision, status in sorted(events)
     ]
     then = "\n".join([STAGES, "now: 2030-01-07T12:00:00Z", "variants:", *past])
     lines = [STAGES, "now: 2030-01-07T07:00:00Z", "variants:", *here, "moments: [+300m]"]
-    now = "\n".join([*lines, *(["events:", *told] if told else [])])
+    now = "\n".join([*lines, *(["events:", *event_lines] if event_lines else [])])
     assert build_moment_view(played(then)[-1]) == build_moment_view(played(now)[-1])
 
 
@@ -153,7 +155,7 @@ def test_all_that_the_gates_look_at_can_be_stated():
     variants = [it for facts in worlds for it in facts.variants]
     drafts = [it.draft for it in variants if it.draft]
     publications = [it.published for it in variants if it.published]
-    for kind, found in (
+    for kind, generated in (
         (PolicyFacts, worlds),
         (VariantFacts, variants),
         (DraftFacts, drafts),
@@ -163,4 +165,4 @@ def test_all_that_the_gates_look_at_can_be_stated():
             if one.name in OF_REPOSITORIES:
                 continue
             default = one.default if one.default_factory is NODEFAULT else one.default_factory()
-            assert any(getattr(it, one.name) != default for it in found), f"{kind}: {one.name}"
+            assert any(getattr(it, one.name) != default for it in generated), f"{kind}: {one.name}"
