@@ -78,22 +78,22 @@ def test_intrusion(sentence, present, wanted, refused):
 
 
 def test_the_sentence_says_why_two_spellings_are_one_path():
-    told = find_collisions([variant("a", "x"), variant("b", "X")], {})["default", "a"]
+    sentence = find_collisions([variant("a", "x"), variant("b", "X")], {})["default", "a"]
     assert (
         "path x in repository edge differs only in case or Unicode form from that of variant b"
-    ) in told
+    ) in sentence
 
 
 def test_the_sentence_names_the_other_variant_its_target_and_the_remedy():
-    told = find_collisions([variant("a", "x"), variant("b", "x/y")], {})["default", "a"]
-    assert "path x in repository edge overlaps that of variant b" in told
-    assert "target Cluster//b" in told
-    assert "downstream.package" in told
+    sentence = find_collisions([variant("a", "x"), variant("b", "x/y")], {})["default", "a"]
+    assert "path x in repository edge overlaps that of variant b" in sentence
+    assert "target Cluster//b" in sentence
+    assert "downstream.package" in sentence
 
 
 def test_the_sentence_names_nothing_of_another_namespace():
     claims = [variant("a", "x"), variant("secret", "x/y", namespace="hidden")]
-    told = find_collisions(claims, {})["default", "a"]
-    assert "overlaps that of a variant in another namespace, x/y;" in told
-    assert "hidden" not in told
-    assert "secret" not in told
+    sentence = find_collisions(claims, {})["default", "a"]
+    assert "overlaps that of a variant in another namespace, x/y;" in sentence
+    assert "hidden" not in sentence
+    assert "secret" not in sentence

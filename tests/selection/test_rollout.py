@@ -49,9 +49,9 @@ def made(answers: dict[str, Any] | None = None, **entry: Any) -> VariantSpec:
         {"kind": "Repository", "metadata": {"name": "edge"}, "spec": {"url": "/srv/edge.git"}}
     )
     by_target = {(0, text): {TARGET.key: value} for text, value in (answers or {}).items()}
-    found = VariantBuilder(policy(**entry), by_target).build_variant(TARGET, repository)
-    assert isinstance(found, VariantSpec)
-    return found
+    built = VariantBuilder(policy(**entry), by_target).build_variant(TARGET, repository)
+    assert isinstance(built, VariantSpec)
+    return built
 
 
 GROUPS = [
@@ -114,9 +114,9 @@ OFFLINE = [
 
 
 @pytest.mark.parametrize(
-    ("_", "expression", "answer", "told"), OFFLINE, ids=map(itemgetter(0), OFFLINE)
+    ("_", "expression", "answer", "expected"), OFFLINE, ids=map(itemgetter(0), OFFLINE)
 )
-def test_a_target_is_offline_by_its_expression(_, expression, answer, told):
+def test_a_target_is_offline_by_its_expression(_, expression, answer, expected):
     entry = {"offlineWhen": expression} if expression else {}
     spec = made({"x": answer}, **entry)
-    assert (spec.offline, spec.offline_error) == told
+    assert (spec.offline, spec.offline_error) == expected

@@ -153,11 +153,11 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sentence", "answers", "told"), BAD, ids=[row[0] for row in BAD])
-def test_a_bad_answer_fails_its_target_and_says_where(sentence, answers, told):
+@pytest.mark.parametrize(("sentence", "answers", "problem"), BAD, ids=[row[0] for row in BAD])
+def test_a_bad_answer_fails_its_target_and_says_where(sentence, answers, problem):
     failure = answered(GOOD | answers)
     assert isinstance(failure, TargetFailure)
-    assert told in failure.problem
+    assert problem in failure.problem
 
 
 FIELDS = [

@@ -64,11 +64,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("_", "text", "said"), REFUSED, ids=map(itemgetter(0), REFUSED))
-def test_refused(_: str, text: str, said: str):
+@pytest.mark.parametrize(("_", "text", "problem"), REFUSED, ids=map(itemgetter(0), REFUSED))
+def test_refused(_: str, text: str, problem: str):
     with pytest.raises(InvalidInput) as caught:
         parse_selector(text, "--selector")
-    assert said in str(caught.value)
+    assert problem in str(caught.value)
     assert str(caught.value).startswith("--selector: ")
 
 
