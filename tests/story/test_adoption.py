@@ -130,8 +130,8 @@ def test_conflicts_are_told_with_the_hold(fleet: Fleet):
     assert (reason, "1 undecided merge conflict" in sentence) == ("MergeConflict", True)
     assert promote(fleet).code == 3  # whoever adopts has to accept them too
     assert fleet.published()[AMS] == ""
-    told = fleet.run("diff", AMS).out.splitlines()[0]
-    assert "spec.replicas: both changed (base 1, upstream 2, local 7); upstream won" in told
+    first_line = fleet.run("diff", AMS).out.splitlines()[0]
+    assert "spec.replicas: both changed (base 1, upstream 2, local 7); upstream won" in first_line
 
 
 def test_a_clone_that_is_as_fanout_would_have_it_waits_for_a_person_too(fleet: Fleet):
@@ -173,9 +173,12 @@ def test_by_default_the_package_is_left_alone(fleet: Fleet):
     assert reason == "PathTaken"
     assert "adoptionPolicy: AdoptExisting" in sentence
     for how in ((), ("--three-way",), ("--against", "draft"), ("--against", "upstream")):
-        told = fleet.run("diff", AMS, *how)
-        assert (told.code, told.out) == (3, "")  # no patch that takes the package's edits away
-        assert sentence in told.err
+        first_line = fleet.run("diff", AMS, *how)
+        assert (first_line.code, first_line.out) == (
+            3,
+            "",
+        )  # no patch that takes the package's edits away
+        assert sentence in first_line.err
     assert fleet.repos["edge"].file("main", DEPLOYMENT) == head
 
 
@@ -248,10 +251,10 @@ def test_a_package_whose_origin_is_unclear_is_held_and_the_others_served(
         assert swept.code == 3
         assert words in swept.err
     assert fleet.condition(AMS)[0] == reason
-    told = fleet.run("diff", AMS)
-    assert (told.code, told.out) == (3, "")
-    assert "is held and has no next draft: " in told.err
-    assert words in told.err
+    first_line = fleet.run("diff", AMS)
+    assert (first_line.code, first_line.out) == (3, "")
+    assert "is held and has no next draft: " in first_line.err
+    assert words in first_line.err
     assert fleet.published() == {AMS: "", BER: "v2"}
     assert fleet.repos["edge"].git("rev-parse", f"main:{AMS}") == before
     assert fleet.repos["edge"].drafts() == []

@@ -42,9 +42,9 @@ def fates(fleet: Fleet) -> list[str]:
 
 
 def test_a_retried_variant_is_checked_again_and_can_pass(fleet: Fleet):
-    told = say(fleet, "retry")
-    assert told.code == 0, told.err
-    [consequence] = [it for it in told.out.splitlines() if it.startswith("monitoring-ber-")]
+    result = say(fleet, "retry")
+    assert result.code == 0, result.err
+    [consequence] = [it for it in result.out.splitlines() if it.startswith("monitoring-ber-")]
     assert consequence.startswith("monitoring-ber-928771694f: Verifying")
     assert "v1 in stage prod: pending" in consequence
     assert fleet.states() == {BER: "Verifying", CPH: "Ready"}
@@ -64,9 +64,9 @@ def test_a_retry_that_is_withdrawn_leaves_the_failure(fleet: Fleet):
 
 def test_a_skipped_variant_is_not_counted_until_the_next_revision(fleet: Fleet):
     assert verdict(fleet) == "Failed"
-    told = say(fleet, "skip", "--variant", BER)
-    assert told.code == 0, told.err
-    [consequence] = [it for it in told.out.splitlines() if it.startswith("monitoring-ber-")]
+    result = say(fleet, "skip", "--variant", BER)
+    assert result.code == 0, result.err
+    [consequence] = [it for it in result.out.splitlines() if it.startswith("monitoring-ber-")]
     assert consequence.startswith("monitoring-ber-928771694f: Skipped")
     assert "v1 in stage prod: passed" in consequence
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
@@ -101,17 +101,17 @@ def test_a_skipped_variant_takes_part_again_when_retried(fleet: Fleet):
 
 def test_a_retry_beside_another_failure_says_so(fleet: Fleet):
     fleet.later(minutes=5).report("prod", "v1", "failed", "--variant", CPH)
-    told = say(fleet, "retry", "--variant", BER)
-    assert told.code == 3, (told.out, told.err)
+    result = say(fleet, "retry", "--variant", BER)
+    assert result.code == 3, (result.out, result.err)
     assert fleet.states() == {BER: "Verifying", CPH: "Failed"}
     assert say(fleet, "retry").code == 0
     assert fleet.states() == {BER: "Verifying", CPH: "Verifying"}
 
 
 def test_a_ready_variant_is_left_out_of_a_skip_of_several(fleet: Fleet):
-    told = say(fleet, "skip", "--variant", BER, "--variant", CPH)
-    assert told.code == 0
-    assert "monitoring-cph-" in told.err
+    result = say(fleet, "skip", "--variant", BER, "--variant", CPH)
+    assert result.code == 0
+    assert "monitoring-cph-" in result.err
     [decision] = fleet.run("get", "decisions", "-o", "json").items
     assert decision["spec"]["variants"] == ["monitoring-ber-928771694f"]
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}

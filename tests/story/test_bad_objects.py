@@ -104,9 +104,9 @@ def test_odd_objects_are_no_error(story: Story, _, name, content):
 
 
 def test_a_stage_that_nobody_is_in_waits_and_says_so(story: Story):
-    told = story.fleet.run("explain", "nobody/dev")
-    assert told.code == 3  # other files of this company have faults
-    assert "NoTargets" in told.out
+    result = story.fleet.run("explain", "nobody/dev")
+    assert result.code == 3  # other files of this company have faults
+    assert "NoTargets" in result.out
 
 
 def test_a_policy_with_an_error_is_not_said_to_be_missing(tmp_path: Path):

@@ -23,14 +23,14 @@ def alone(fleet: Fleet) -> Fleet:
 
 
 def test_no_step_of_it_is_told_as_one_of_a_policy_or_a_stage(alone: Fleet):
-    told = []
+    outputs = []
     for _ in range(4):
         plan = alone.plan("-o", "json").json["actions"]
         assert all(it.get("variant") == "mine" for it in plan)
         assert not any(it.get("policy") or it.get("stage") for it in plan)
-        told.append(alone.plan().out)
-        told.append(alone.sweep("-v").out)
-    text = "".join(told)
+        outputs.append(alone.plan().out)
+        outputs.append(alone.sweep("-v").out)
+    text = "".join(outputs)
     assert alone.published() == {"own/mine": "v1"}
     assert "Release   -        -       mine     v1\n" in text
     assert "record that variant mine has passed v1\n" in text
@@ -39,15 +39,15 @@ def test_no_step_of_it_is_told_as_one_of_a_policy_or_a_stage(alone: Fleet):
 
 def test_a_variant_of_no_policy_is_explained_as_a_variant(alone: Fleet):
     alone.settle()
-    told = alone.run("explain", "mine").out
-    assert told.startswith("Variant mine: ")
+    outputs = alone.run("explain", "mine").out
+    assert outputs.startswith("Variant mine: ")
 
 
 def test_errors_of_a_variant_of_no_policy_name_it_once(alone: Fleet):
     alone.release("v2", {"deployment.yaml": "a: [\n"})
-    told = alone.sweep().err
-    assert told.startswith("default/mine: ")
-    assert "default/mine: mine" not in told
+    outputs = alone.sweep().err
+    assert outputs.startswith("default/mine: ")
+    assert "default/mine: mine" not in outputs
 
 
 def test_draft_and_publication_of_a_variant_of_no_policy_have_the_same_owner(alone: Fleet):

@@ -40,12 +40,12 @@ def test_a_variant_goes_by(fleet: Fleet, _: str, name: str):
     assert fleet.run("explain", f"monitoring/dev/{name}").out.startswith(
         "Variant monitoring/dev/ams: "
     )
-    said = ("--variant", name, "--by", WHY[-1])
+    arguments = ("--variant", name, "--by", WHY[-1])
     lines = (
         ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "passed",
-         "--revision", "v1", *said),
-        ("suspend", "monitoring", *said, "--reason", "because"),
-        ("resume", "monitoring", *said, "--reason", "because"),
+         "--revision", "v1", *arguments),
+        ("suspend", "monitoring", *arguments, "--reason", "because"),
+        ("resume", "monitoring", *arguments, "--reason", "because"),
     )  # fmt: skip
     for line in lines:
         assert fleet.run(*line).code == 0, line
@@ -69,10 +69,10 @@ def test_a_draft_without_a_target_is_removed_by_its_place(tmp_path: Path):
 
 def test_a_name_that_two_variants_have_names_both(fleet: Fleet):
     fleet.policy("logging")
-    told = fleet.run("render", "ams")
-    assert (told.code, told.out) == (1, "")
-    assert "logging-ams-" in told.err
-    assert f"(target {KEY}), monitoring-ams-" in told.err
+    result = fleet.run("render", "ams")
+    assert (result.code, result.out) == (1, "")
+    assert "logging-ams-" in result.err
+    assert f"(target {KEY}), monitoring-ams-" in result.err
     assert fleet.run("render", "logging/ams").out  # its path, which is its own
     assert fleet.run("suspend", "logging", "--variant", "ams", *WHY).code == 0
 
@@ -86,17 +86,17 @@ NEAR = [
 
 @pytest.mark.parametrize(("_", "line"), NEAR, ids=map(itemgetter(0), NEAR))
 def test_a_name_that_is_near_is_proposed(fleet: Fleet, _: str, line: tuple[str, ...]):
-    told = fleet.run(*line)
-    assert told.code == 1
-    assert re.search(r"\bberr\b.*\bber\b", told.err), told.err
+    result = fleet.run(*line)
+    assert result.code == 1
+    assert re.search(r"\bberr\b.*\bber\b", result.err), result.err
 
 
 def test_a_removal_without_a_name_lists_the_removable_variants(fleet: Fleet):
     fleet.remove("site-ams.yaml")
-    told = fleet.run("remove", "monitoring", *WHY)
-    assert told.code == 1
-    assert "default/monitoring" in told.err
-    assert "monitoring-ams-" in told.err
+    result = fleet.run("remove", "monitoring", *WHY)
+    assert result.code == 1
+    assert "default/monitoring" in result.err
+    assert "monitoring-ams-" in result.err
 
 
 def test_a_removal_never_guesses_a_name(fleet: Fleet):
@@ -104,16 +104,16 @@ def test_a_removal_never_guesses_a_name(fleet: Fleet):
         fleet.remove(f"site-{name}.yaml")
     before = fleet.refs()
     for name in ("am", "other/ams", "ConfigMap/ams"):
-        told = fleet.run("remove", "monitoring", name, *WHY)
-        assert (told.code, fleet.refs()) == (1, before)
-        assert f"variant {name} " in told.err
+        result = fleet.run("remove", "monitoring", name, *WHY)
+        assert (result.code, fleet.refs()) == (1, before)
+        assert f"variant {name} " in result.err
 
 
 def test_a_target_without_a_variant_says_why_by_its_short_name_too(fleet: Fleet):
     fleet.site("dub", "dev", "nowhere")
-    told = fleet.run("explain", "monitoring/dev/dub")
-    assert told.code == 3
-    assert "Repository nowhere" in told.err
+    result = fleet.run("explain", "monitoring/dev/dub")
+    assert result.code == 3
+    assert "Repository nowhere" in result.err
 
 
 STAGELESS = [
@@ -126,8 +126,8 @@ STAGELESS = [
 
 @pytest.mark.parametrize(("_", "line"), STAGELESS, ids=map(itemgetter(0), STAGELESS))
 def test_a_stage_that_is_not_named_is_asked_for(fleet: Fleet, _: str, line: tuple[str, ...]):
-    told = fleet.run(*line)
-    assert told.code == 1
-    assert "--stage" in told.err
-    assert "dev, prod" in told.err
+    result = fleet.run(*line)
+    assert result.code == 1
+    assert "--stage" in result.err
+    assert "dev, prod" in result.err
     assert fleet.statements() == []

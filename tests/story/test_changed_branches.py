@@ -71,9 +71,9 @@ def test_a_renamed_branch_is_named_and_its_packages_stay(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "default branch is trunk" in sentence
-    told = everything_told(fleet)
-    assert "fanout remove" not in told
-    assert "by hand" not in told
+    output = everything_told(fleet)
+    assert "fanout remove" not in output
+    assert "by hand" not in output
     move_to(fleet, "trunk")
     assert fleet.later(minutes=1).sweep().code == 0
     assert set(fleet.published().values()) == {"v1"}
@@ -115,9 +115,9 @@ def test_a_rewritten_branch_is_told_and_can_be_mended(
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchRewritten"
     assert "branch main of edge was rewritten or replaced" in sentence
-    told = everything_told(fleet)
-    assert "fanout remove" not in told
-    assert "by hand" not in told
+    output = everything_told(fleet)
+    assert "fanout remove" not in output
+    assert "by hand" not in output
     clone = tmp_path / "clone"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
     subprocess.run([*git, "clone", "-q", str(edge.path), str(clone)], check=True)
@@ -142,9 +142,9 @@ def test_a_replaced_repository_is_told(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchRewritten"
     assert "push the earlier history" in sentence
-    told = everything_told(fleet)
-    assert "fanout remove" not in told
-    assert "by hand" not in told
+    output = everything_told(fleet)
+    assert "fanout remove" not in output
+    assert "by hand" not in output
     shutil.rmtree(edge)
     kept.rename(edge)
     assert fleet.later(minutes=1).sweep().code == 0
@@ -210,9 +210,9 @@ def test_a_variant_without_a_target_on_a_branch_put_back_is_not_told_as_edited(f
     main = edge.refs()["refs/heads/main"]
     edge.git("update-ref", "refs/heads/main", edge.refs()[f"refs/tags/{AMS}/v1"])
     fleet.write("policy.yaml", WITHOUT_AMS)
-    told = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
-    assert f"published {AMS}" in told
-    assert "fanout remove" not in told
+    output = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
+    assert f"published {AMS}" in output
+    assert "fanout remove" not in output
     edge.git("update-ref", "refs/heads/main", main)
     assert fleet.later(minutes=1).settle() > 0
     assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]

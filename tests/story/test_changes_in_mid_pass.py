@@ -37,9 +37,9 @@ class ConfirmingLoop:
         self.confirmed = threading.Event()
 
     def run_pass(self, declared: DeclaredObjects, now: object, mode: PassMode) -> PassReport:
-        world, reconciler = self.program.world, self.program.reconciler
+        access, reconciler = self.program.world, self.program.reconciler
         report = run_pass(
-            world, reconciler, declared, self.program.settings.now(), mode, self.confirm
+            access, reconciler, declared, self.program.settings.now(), mode, self.confirm
         )
         self.passes.append(report)
         return report

@@ -124,11 +124,11 @@ def test_git_is_started_for_fetches_and_pushes_alone(fleet: Fleet, processes: Co
 
 
 def test_with_v_a_command_says_what_it_counted_and_where_the_time_went(fleet: Fleet):
-    quiet, told = fleet.run("plan"), fleet.run("sweep", "-v").err
+    quiet, costs = fleet.run("plan"), fleet.run("sweep", "-v").err
     assert "cost" not in quiet.err
-    assert "renders=5 " in told
+    assert "renders=5 " in costs
     phases = re.findall(
-        r"^cost of (\w+): clock=[\d.]+ own=[\d.]+ children=[\d.]+", told, re.MULTILINE
+        r"^cost of (\w+): clock=[\d.]+ own=[\d.]+ children=[\d.]+", costs, re.MULTILINE
     )
     assert {"files", "records", "listings", "writing", "else"} <= set(phases)
-    assert re.search(r"^cost of writing: .* git-push=[\d.]+", told, re.MULTILINE)
+    assert re.search(r"^cost of writing: .* git-push=[\d.]+", costs, re.MULTILINE)

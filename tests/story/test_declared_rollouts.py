@@ -32,9 +32,9 @@ def declare(fleet: Fleet, *edits: tuple[str, str]) -> None:
         assert old in text, old
         text = text.replace(old, new, 1)
     fleet.write("policy.yaml", text)
-    told = [it for it in fleet.run("validate").out.splitlines() if not it.startswith("warning")]
+    errors = [it for it in fleet.run("validate").out.splitlines() if not it.startswith("warning")]
     # What an expression gives for the targets is told by the tests that are about it.
-    assert [it for it in told if not any(part in it for part in OF_TARGETS)] == []
+    assert [it for it in errors if not any(part in it for part in OF_TARGETS)] == []
 
 
 def dev(fields: str) -> tuple[str, str]:

@@ -42,12 +42,12 @@ def test_the_demo_is_played_on_gitea(
     for login in (OWNER, BOT):
         gitea.add_person(login)
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:http")  # for what the author pushes
-    world = world_on(gitea, tmp_path / "demo")
+    demo_world = world_on(gitea, tmp_path / "demo")
     story = demo.Storyteller(tmp_path / "demo", demo.MONDAY)
     monkeypatch.setattr(story, "_environment", with_secret(story._environment, gitea.tokens[BOT]))
     for chapter in ("prepare", "fan_out", "first_stages", "one_fails", "the_fix", "production"):
-        getattr(demo, chapter)(world, story)
-    assert world.published() == {"v2": 24}
+        getattr(demo, chapter)(demo_world, story)
+    assert demo_world.published() == {"v2": 24}
     printed = capsys.readouterr().out
     assert gitea.tokens[BOT] not in printed
     # What a person sees on the host: no draft is left, and each publication has its tag.

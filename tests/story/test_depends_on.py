@@ -90,9 +90,9 @@ def test_a_pass_about_one_alone_knows_the_whole_chain(fleet: Fleet):
     depend(fleet, "db", "{variant: log}")
     depend(fleet, "web", "{variant: db}")
     fleet.settle()
-    told = fleet.run("explain", "web").out
-    assert "waits for variant log, which was not evaluated" not in told
-    assert "variant log" in told
+    output = fleet.run("explain", "web").out
+    assert "waits for variant log, which was not evaluated" not in output
+    assert "variant log" in output
 
 
 MISSING = [
@@ -136,9 +136,9 @@ def test_a_dependency_that_cannot_become_ready_holds_by_name(
 
 def test_a_target_that_is_not_there_is_told_before_anything_waits(fleet: Fleet):
     depend(fleet, "web", on_target(), on_target(BASE.replace("ams", "asm")), "{variant: db}")
-    told = fleet.run("validate")
-    [line] = [it for it in told.out.splitlines() if "dependsOn" in it]
-    assert told.code == 0
+    result = fleet.run("validate")
+    [line] = [it for it in result.out.splitlines() if "dependsOn" in it]
+    assert result.code == 0
     assert line.endswith(
         "variant-web.yaml:7: PackageVariant/web: spec.dependsOn[1].target: UpstreamPolicy"
         f" monitoring has no target {BASE.replace('ams', 'asm')}, so the variant waits;"

@@ -31,9 +31,13 @@ def condition(fleet: ForgeFleet, kind: str) -> tuple[str, str, str] | None:
         for it in fleet.run("get", kind, "-o", "json").items
         if it["metadata"]["name"] in ("edge", "monitoring")
     ]
-    found = [it for it in item["status"]["conditions"] if it["type"] == "NotEnforced"]
-    assert len(found) <= 1
-    return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else None
+    conditions = [it for it in item["status"]["conditions"] if it["type"] == "NotEnforced"]
+    assert len(conditions) <= 1
+    return (
+        (conditions[0]["status"], conditions[0]["reason"], conditions[0]["message"])
+        if conditions
+        else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,10 +61,10 @@ def test_rules_of_a_branch_are_a_condition(waiting: ForgeFleet, rules, status, r
         checked = "status_check_contexts" in rules
         waiting.protect("edge", **{"enable_status_check": checked, **rules})
     for kind in ("repositories", "policies"):
-        found = condition(waiting, kind)
-        assert found is not None
-        assert found[:2] == (status, reason)
-        assert words in found[2]
+        shown = condition(waiting, kind)
+        assert shown is not None
+        assert shown[:2] == (status, reason)
+        assert words in shown[2]
     is_enforced = status == "False"
     for subject in ("monitoring", "monitoring/dev", "monitoring/dev/sites/ams"):
         explained = waiting.run("explain", subject).out

@@ -347,9 +347,9 @@ def test_a_removed_variant_is_found_by_its_names(tmp_path: Path):
     made.remove("site-ber.yaml")
     made.later(minutes=1).settle()
     for name in ("ber", "sites/ber", "dev/ber"):
-        [gone] = made.run("history", f"monitoring/{name}", "-o", "json").items
-        assert gone["status"]["state"] == "Removed"
-        assert gone["status"]["until"] == "2026-03-02T09:01:00Z"
+        [removed] = made.run("history", f"monitoring/{name}", "-o", "json").items
+        assert removed["status"]["state"] == "Removed"
+        assert removed["status"]["until"] == "2026-03-02T09:01:00Z"
 
 
 def test_publications_before_lost_records_are_read_from_the_repository(fleet: Fleet):

@@ -42,11 +42,11 @@ ALL = {"edge": {"good/ams", "bad/ams", "written/hand", "written/other"}} | {
 
 
 def targets(name: str, repositories: dict[str, set[str]]) -> str:
-    found = (
+    entries = (
         f"{{name: {it}, packageNames: [{', '.join(those)}]}}" for it, those in repositories.items()
     )
     text = PLAIN.replace("name: monitoring}", f"name: {name}}}", 1)
-    text = text.replace("{name: edge, packageNames: [sites/ams, sites/ber]}", ", ".join(found))
+    text = text.replace("{name: edge, packageNames: [sites/ams, sites/ber]}", ", ".join(entries))
     if name == "bad":
         text = text.replace("package: monitoring", "package: logging")
     return text
@@ -87,13 +87,13 @@ def _name(arg: Any) -> str:
         return str(meta.name)
     spec = getattr(arg, "spec", getattr(getattr(arg, "case", None), "spec", arg))
     for attribute in ("policy", "name"):
-        found = getattr(spec, attribute, "")
-        if isinstance(found, str) and found:
-            return found
+        name = getattr(spec, attribute, "")
+        if isinstance(name, str) and name:
+            return name
     return ""
 
 
-def told(name: str) -> Callable[..., bool]:
+def knows_policy(name: str) -> Callable[..., bool]:
     """Is any argument what a pass knows of this policy?"""
     return lambda *args, **_: any(
         getattr(getattr(arg, "resolved_policy", None), "name", "") == name for arg in args
@@ -199,7 +199,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     (
         "finding drafts elsewhere",
         "reconcile.variant_observer:VariantObserver.observe_variants",
-        told("bad"),
+        knows_policy("bad"),
         BAD,
     ),
     ("asking machines", "reconcile.evidence.check_probes:find_due_checks", with_cases("bad"), BAD),
@@ -247,7 +247,7 @@ LATE = [
     ("places on record", "reconcile.ownership.path_ownership:_add_owner", texts("'bad-")),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
-    ("troubles", "reconcile.pass_results:_find_problems", told("bad")),
+    ("troubles", "reconcile.pass_results:_find_problems", knows_policy("bad")),
 ]
 
 
@@ -415,8 +415,8 @@ def test_no_variant_is_removed_for_a_policy_that_fails_to_resolve(company_of_two
         swept = fleet.sweep()
         assert swept.code == 3
         assert "target" not in swept.err
-        gone = fleet.run("remove", "bad", "--all-gone", "--reason", "tidy", "--yes")
-        assert gone.code != 0
+        result = fleet.run("remove", "bad", "--all-gone", "--reason", "tidy", "--yes")
+        assert result.code != 0
     assert published(fleet) == ALL
 
 

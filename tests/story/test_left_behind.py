@@ -18,7 +18,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def gone(fleet: Fleet) -> list[str]:
+def list_orphans(fleet: Fleet) -> list[str]:
     items = fleet.run("get", "targets", "-o", "json").views
     return [it["target"] for it in items if it["holds"][:1] and _is_gone(it["holds"][0])]
 
@@ -28,7 +28,7 @@ def _is_gone(hold: dict[str, str]) -> bool:
 
 
 def test_a_draft_left_behind_is_named_and_can_be_removed(fleet: Fleet):
-    [name] = gone(fleet)
+    [name] = list_orphans(fleet)
     assert name.startswith("monitoring-ber-")
     assert f"variant {name} (sites/ber in " in fleet.run("get", "targets", "-o", "json").out
     done = fleet.run("remove", "monitoring", name, *ANN)
@@ -36,24 +36,24 @@ def test_a_draft_left_behind_is_named_and_can_be_removed(fleet: Fleet):
     core = fleet.repos["core"]
     assert core.drafts() == []
     assert core.files("fanout/default/rendered") == []
-    assert gone(fleet) == []
+    assert list_orphans(fleet) == []
 
 
 def test_a_draft_left_behind_is_named_without_any_target(fleet: Fleet):
     fleet.remove("site-ams.yaml")
-    assert len(gone(fleet)) == 2
+    assert len(list_orphans(fleet)) == 2
 
 
 def test_the_repository_is_listed_once_while_something_is_left_and_then_not_at_all(fleet: Fleet):
     assert fleet.counted()["listings"] == 4, "upstream, records, edge and core"
-    assert gone(fleet) == [], "that sweep has removed it"
+    assert list_orphans(fleet) == [], "that sweep has removed it"
     fleet.settle()
     assert fleet.counted()["listings"] == 3
 
 
 def test_a_draft_that_a_person_removed_is_forgotten_by_the_next_sweep(fleet: Fleet):
     fleet.repos["core"].git("update-ref", "-d", "refs/heads/drafts/default/sites/ber/monitoring")
-    assert gone(fleet) == []
+    assert list_orphans(fleet) == []
     [done] = fleet.sweep("-o", "json").json["outcomes"]
     assert done["detail"].startswith("that nothing of it is left in ")
     assert fleet.counted()["listings"] == 3
@@ -61,11 +61,11 @@ def test_a_draft_that_a_person_removed_is_forgotten_by_the_next_sweep(fleet: Fle
 
 def test_a_repository_that_is_not_declared_any_more_is_not_looked_at(fleet: Fleet):
     fleet.remove("repository-core.yaml")
-    assert gone(fleet) == []
+    assert list_orphans(fleet) == []
     assert fleet.counted()["listings"] == 3
 
 
 def test_a_target_that_comes_back_finds_its_draft(fleet: Fleet):
     fleet.site("ber", "prod", "core")
-    assert gone(fleet) == []
+    assert list_orphans(fleet) == []
     assert fleet.sweep().out == "nothing to do\n"

@@ -67,9 +67,9 @@ def test_an_edit_in_one_item_survives_a_bump_and_a_new_value(fleet: Fleet):
 
 
 def test_printed_objects_lack_items_that_are_for_tools_alone(fleet: Fleet):
-    told = fleet.run("render", "sites/ams")
-    assert told.code == 0
-    [whole] = yaml.safe_load_all(told.out)
+    result = fleet.run("render", "sites/ams")
+    assert result.code == 0
+    [whole] = yaml.safe_load_all(result.out)
     assert [item["metadata"]["name"] for item in whole["items"]] == ["web", "listed"]
 
 

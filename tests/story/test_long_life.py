@@ -59,8 +59,8 @@ class Process:
 
     def sweep(self, mode: PassMode) -> Plan:
         declared = self.program.read_declared()
-        world, reconciler = self.program.world, self.program.reconciler
-        return run_pass(world, reconciler, declared, self.fleet.now, mode).pass_plan.plan
+        access, reconciler = self.program.world, self.program.reconciler
+        return run_pass(access, reconciler, declared, self.fleet.now, mode).pass_plan.plan
 
     def observe(self):
         declared = self.program.read_declared()

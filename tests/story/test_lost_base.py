@@ -65,9 +65,9 @@ def test_edits_that_were_merged_before_are_held_and_not_overwritten(merged: Flee
     assert "restore that branch" in sentence
     assert (merged.published(), edge.drafts()) == ({AMS: "v2"}, [])
     assert PAUSED in edge.file("main", DEPLOYMENT)
-    told = merged.run("diff", AMS)
-    assert (told.code, told.out) == (3, "")  # no patch that takes the edit away
-    assert sentence in told.err
+    result = merged.run("diff", AMS)
+    assert (result.code, result.out) == (3, "")  # no patch that takes the edit away
+    assert sentence in result.err
 
 
 def test_an_unmerged_edit_has_its_base_in_the_history_of_the_branch(fleet: Fleet, spoil):

@@ -206,12 +206,12 @@ def test_a_draft_leads_to_the_package_of_a_target_that_is_gone(fleet: Fleet, edi
     fleet.remove("site-ams.yaml")
     begun = fleet.later(minutes=1).sweep("--new-records")
     assert NOTHING_LEFT not in begun.out + begun.err
-    there = [path for path in edge.files() if path.startswith("sites/ams/")]
+    files = [path for path in edge.files() if path.startswith("sites/ams/")]
     if edited:
         assert "the package sites/ams" in begun.err
         assert edge.file("main", "sites/ams/deployment.yaml") == EDITED
     else:
-        assert there == []
+        assert files == []
         assert "sites/ams/monitoring" not in edge.drafts()
 
 

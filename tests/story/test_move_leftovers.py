@@ -52,8 +52,8 @@ def test_leftovers_on_a_renamed_branch_are_not_forgotten(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.git("branch", "-m", "main", "trunk")
     fleet.write("promotion.yaml", PROMOTION)
-    told = [fleet.later(minutes=1).sweep().err for _ in range(2)]
-    assert "its default branch is trunk" in told[-1]
+    outputs = [fleet.later(minutes=1).sweep().err for _ in range(2)]
+    assert "its default branch is trunk" in outputs[-1]
     edge.git("branch", "-m", "trunk", "main")
     fleet.later(minutes=1).settle()
     assert packages(fleet) == {"sites/ber"}
@@ -88,11 +88,13 @@ def test_leftovers_on_a_rewritten_branch_are_not_forgotten(
     act(fleet)
     fleet.write("promotion.yaml", PROMOTION)
     lines = (("sweep",), ("sweep",), ("status",), ("explain", "monitoring"))
-    told = "".join(it.err + it.out for it in [fleet.later(minutes=1).run(*line) for line in lines])
-    assert "branch main of edge was rewritten or replaced" in told
-    assert AMS in told
-    assert "fanout remove" not in told
-    assert "was edited" not in told
+    output = "".join(
+        it.err + it.out for it in [fleet.later(minutes=1).run(*line) for line in lines]
+    )
+    assert "branch main of edge was rewritten or replaced" in output
+    assert AMS in output
+    assert "fanout remove" not in output
+    assert "was edited" not in output
     edge.git("update-ref", "refs/heads/main", main)
     fleet.later(minutes=1).settle()
     assert packages(fleet) == {"sites/ber"}
@@ -106,9 +108,9 @@ def test_a_path_on_a_rewritten_branch_that_a_variant_comes_back_to_is_not_told_a
     moved_by_hand(fleet, "core")
     go_back(fleet)
     place(fleet, "ams", AMS)
-    told = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
-    assert "was rewritten or replaced" in told
-    assert "was edited" not in told
+    output = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
+    assert "was rewritten or replaced" in output
+    assert "was edited" not in output
 
 
 def test_unchanged_leftovers_on_a_rewritten_branch_are_removed(fleet: Fleet):

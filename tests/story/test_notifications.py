@@ -62,9 +62,9 @@ class Company:
 
     def new(self) -> list[tuple[str, str, str]]:
         """The events since the last call."""
-        found = self.events()
+        events = self.events()
         self.site.asked.clear()
-        return found
+        return events
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def fleet(root: Path) -> Fleet:
     return two_stages(root, SITES)
 
 
-def there(fleet: Fleet) -> list[str]:
+def published_sites(fleet: Fleet) -> list[str]:
     """The sites whose packages are on the branch."""
     files = fleet.repos["edge"].files()
     return sorted({path.split("/")[1] for path in files if path.startswith("sites/")})
@@ -65,7 +65,7 @@ def test_kro_1316_what_is_gone_is_removed_though_expressions_fail(fleet: Fleet, 
     fleet.remove("site-dub.yaml")
     spoil(fleet)
     fleet.sweep()
-    assert there(fleet) == ["ams", "bru", "cph"], "and those whose targets are there stay"
+    assert published_sites(fleet) == ["ams", "bru", "cph"], "and those whose targets are there stay"
 
 
 def test_kro_1135_the_last_stage_is_removed_first(fleet: Fleet):
@@ -73,9 +73,9 @@ def test_kro_1135_the_last_stage_is_removed_first(fleet: Fleet):
     for site in ("ams", "dub"):
         fleet.remove(f"site-{site}.yaml")
     fleet.sweep()
-    assert there(fleet) == ["ams", "bru", "cph"]
+    assert published_sites(fleet) == ["ams", "bru", "cph"]
     fleet.sweep()
-    assert there(fleet) == ["bru", "cph"]
+    assert published_sites(fleet) == ["bru", "cph"]
 
 
 def application(fleet: Fleet, seen: str, sync: str = "Synced", health: str = "Healthy") -> None:

@@ -38,10 +38,10 @@ def test_a_target_that_vanished_is_held_by_name_and_kept(fleet: Fleet):
     fleet.remove("site-ber.yaml")
     swept = fleet.sweep()
     assert (swept.code, fleet.refs()) == (0, before)
-    gone = [it for it in fleet.targets().values() if it["holds"][0]["reason"] == "TargetGone"]
-    assert [item["state"] for item in gone] == ["Held", "Held"]
-    assert {it["repository"] for it in gone} == {"edge"}
-    for name, item in zip(("ams", "ber"), gone, strict=True):
+    orphans = [it for it in fleet.targets().values() if it["holds"][0]["reason"] == "TargetGone"]
+    assert [item["state"] for item in orphans] == ["Held", "Held"]
+    assert {it["repository"] for it in orphans} == {"edge"}
+    for name, item in zip(("ams", "ber"), orphans, strict=True):
         assert item["path"] == f"sites/{name}"
         for called in (name, f"edge:sites/{name}", item["target"]):
             assert fleet.run("get", "targets", called, "-o", "json").views == [item]
@@ -118,9 +118,9 @@ def test_a_suspended_scope_stays_until_it_is_resumed(fleet: Fleet, _, scope, pat
 
 def test_a_suspension_says_who_and_why(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--stage", "prod", "--reason", "freeze", "--by", ANN)
-    told = fleet.run("explain", "monitoring/prod").out
-    assert "stage prod is suspended by ann@example.com: freeze" in told
-    assert "fanout resume" in told
+    output = fleet.run("explain", "monitoring/prod").out
+    assert "stage prod is suspended by ann@example.com: freeze" in output
+    assert "fanout resume" in output
 
 
 NAMES = [

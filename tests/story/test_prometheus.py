@@ -86,12 +86,14 @@ def test_heard(server, query, value):
     assert answer.value == value
 
 
-@pytest.mark.parametrize(("query", "told"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD])
-def test_unheard(server, query, told):
+@pytest.mark.parametrize(
+    ("query", "problem"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD]
+)
+def test_unheard(server, query, problem):
     answer = ask(server, query)
     assert isinstance(answer, ProbeFailure)
     assert answer.message.startswith(f"{server}: ")
-    assert told in answer.message
+    assert problem in answer.message
 
 
 def company(root, server: str, **asked: str) -> Fleet:

@@ -43,9 +43,9 @@ def test_a_suspension_is_not_forgotten_by_a_machine_that_never_read_it(fleet: Fl
     before = head(fleet)
     assert fleet.run(*SUSPEND).code == 0
     put_back(fleet, before)
-    told = held(moved(fleet, "another"))
-    assert "is named in" in told
-    assert "fanout accept-records monitoring" in told
+    output = held(moved(fleet, "another"))
+    assert "is named in" in output
+    assert "fanout accept-records monitoring" in output
 
 
 def test_a_suspension_is_missed_when_no_pass_followed_the_loss_of_its_branch(fleet: Fleet):

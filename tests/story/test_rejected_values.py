@@ -61,8 +61,8 @@ def committed(fleet: Fleet) -> str:
 
 def ruled(fleet: Fleet) -> str:
     policy = (fleet.root / "policies" / "policy.yaml").read_text()
-    said = policy.replace("  stages:\n", "  onConflict: LocalWins\n  stages:\n")
-    fleet.write("policy.yaml", said)
+    local_wins = policy.replace("  stages:\n", "  onConflict: LocalWins\n  stages:\n")
+    fleet.write("policy.yaml", local_wins)
     return OTHER
 
 
@@ -77,9 +77,9 @@ def test_rejected_values_are_shown_in_commits_conditions_and_explanations(fleet:
     assert fleet.published() == {AMS: "v2"}
     assert line in message(fleet)
     assert message(fleet).splitlines()[-1].startswith("Fanout-")
-    told = condition(fleet, "ConflictsDecided")
-    assert (told["status"], told["reason"]) == ("True", "ConflictDecided")
-    assert line in told["message"]
+    shown = condition(fleet, "ConflictsDecided")
+    assert (shown["status"], shown["reason"]) == ("True", "ConflictDecided")
+    assert line in shown["message"]
     assert line in fleet.run("explain", f"monitoring/dev/{AMS}").out
     row = next(it for it in fleet.run("get", "variants").out.splitlines() if AMS in it)
     assert "ConflictsDecided" in row
@@ -87,9 +87,9 @@ def test_rejected_values_are_shown_in_commits_conditions_and_explanations(fleet:
 
 def test_the_undecided_conflict_of_a_draft_is_told_with_both_values(fleet: Fleet):
     conflict(fleet)
-    told = condition(fleet, "MergeConflict")
-    assert (told["status"], told["reason"]) == ("True", "MergeConflict")
-    assert LINE in told["message"]
+    shown = condition(fleet, "MergeConflict")
+    assert (shown["status"], shown["reason"]) == ("True", "MergeConflict")
+    assert LINE in shown["message"]
     assert LINE in fleet.repos["edge"].git("log", "-1", "--format=%B", BRANCH)
     assert condition(fleet, "ConflictsDecided") == {}
 

@@ -94,8 +94,8 @@ def holds(fleet: Fleet, site: str = "ams") -> list[tuple[str, str]]:
 def missing(fleet: Fleet) -> str:
     """The sentence about the approvals that a removal lacks; "" if it lacks none."""
     problems = fleet.run("plan", "-o", "json").json["holds"]
-    found = [it["message"] for it in problems if it["reason"] == "ApprovalMissing"]
-    return found[0] if found else ""
+    sentences = [it["message"] for it in problems if it["reason"] == "ApprovalMissing"]
+    return sentences[0] if sentences else ""
 
 
 def states(fleet: Fleet) -> list[tuple[str, str]]:

@@ -37,9 +37,9 @@ def test_a_variant_removed_by_hand_is_held_at_once_and_its_remedies_are_named(fl
     assert sentence.startswith("edge:sites/ams was removed from the branch by hand; restore it")
     assert "git revert" in sentence
     assert "fanout remove monitoring monitoring-" in sentence
-    told = fleet.run("diff", AMS)
-    assert (told.code, told.out) == (3, "")  # it is not put back
-    assert sentence in told.err
+    result = fleet.run("diff", AMS)
+    assert (result.code, result.out) == (3, "")  # it is not put back
+    assert sentence in result.err
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["conditions"][0]["status"] == "False"
 

@@ -37,7 +37,7 @@ def close(fleet: Fleet, *sites: str) -> None:
         fleet.remove(f"site-{site}.yaml")
 
 
-def there(fleet: Fleet) -> list[str]:
+def published_sites(fleet: Fleet) -> list[str]:
     """The sites whose packages are on a branch."""
     files = (path for repo in fleet.repos.values() for path in repo.files())
     return sorted({path.split("/")[1] for path in files if path.startswith("sites/")})
@@ -75,7 +75,7 @@ def test_the_next_sweep_takes_it_off_the_branch_and_leaves_everything_else(fleet
     close(fleet, "ams")
     planned = fleet.plan()
     assert f"edge:sites/ams: {plan_wording.TARGET_GONE}" in planned.out
-    assert "ams" in there(fleet)
+    assert "ams" in published_sites(fleet)
     assert re.search(r"TargetGone .*: monitoring-ams-", explain(fleet))
     swept = fleet.sweep()
     assert (swept.code, swept.err) == (0, "")
@@ -94,13 +94,13 @@ def test_a_plan_that_was_saved_is_what_is_done(fleet: Fleet):
     saved = fleet.root / "plan.json"
     assert fleet.plan("--out", str(saved)).code == 0
     assert fleet.sweep("--plan", str(saved)).code == 0
-    assert there(fleet) == ["bru", "cph", "dub"]
+    assert published_sites(fleet) == ["bru", "cph", "dub"]
 
 
 def test_drafts_alone_are_kept_up_to_date_without_a_removal(fleet: Fleet):
     close(fleet, "ams")
     assert fleet.sweep("--drafts-only").out == "nothing to do\n"
-    assert "ams" in there(fleet)
+    assert "ams" in published_sites(fleet)
 
 
 def test_the_open_draft_of_a_removed_variant_is_deleted(fleet: Fleet):
@@ -109,17 +109,17 @@ def test_the_open_draft_of_a_removed_variant_is_deleted(fleet: Fleet):
     close(fleet, "ams")
     fleet.later(minutes=1).sweep()
     assert not any("ams" in ref for ref in fleet.repos["edge"].drafts())
-    assert "ams" not in there(fleet)
+    assert "ams" not in published_sites(fleet)
 
 
 def test_the_last_stage_goes_first_and_the_others_when_it_is_gone(fleet: Fleet):
     close(fleet, "ams", "cph", "dub")
     assert waits(fleet) == {"ams": ["RemovalAwaits"], "cph": [], "dub": []}
     fleet.sweep()
-    assert there(fleet) == ["ams", "bru"]
+    assert published_sites(fleet) == ["ams", "bru"]
     assert waits(fleet) == {"ams": []}
     fleet.sweep()
-    assert there(fleet) == ["bru"]
+    assert published_sites(fleet) == ["bru"]
 
 
 def test_a_repository_that_does_not_answer_keeps_the_stages_before(fleet: Fleet):
@@ -130,7 +130,7 @@ def test_a_repository_that_does_not_answer_keeps_the_stages_before(fleet: Fleet)
     assert waits(fleet)["ams"] == ["RemovalAwaits"]
     core.with_suffix(".away").rename(core)
     fleet.settle()
-    assert there(fleet) == ["bru", "cph"]
+    assert published_sites(fleet) == ["bru", "cph"]
 
 
 def nothing_matches(fleet: Fleet) -> None:
@@ -154,12 +154,12 @@ def test_more_than_the_limit_wait_for_a_person_who_lets_them_all_go(fleet: Fleet
     fleet.write("policy.yaml", policy.replace("  stages:\n", "  removalLimit: 1\n  stages:\n"))
     close(fleet, "ams", "dub")
     fleet.sweep()
-    assert there(fleet) == ["ams", "bru", "cph", "dub"]
+    assert published_sites(fleet) == ["ams", "bru", "cph", "dub"]
     done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
     assert (done.code, done.err) == (0, "")
-    told = [line.split()[0].split("-")[1] for line in done.out.splitlines()[1:]]
-    assert told == ["dub", "ams"], "the last stage first"
-    assert there(fleet) == ["bru", "cph"]
+    removed = [line.split()[0].split("-")[1] for line in done.out.splitlines()[1:]]
+    assert removed == ["dub", "ams"], "the last stage first"
+    assert published_sites(fleet) == ["bru", "cph"]
     assert fleet.sweep().out == "nothing to do\n"
 
 
@@ -180,14 +180,14 @@ def test_a_secret_of_another_repository_at_the_same_url_is_not_needed(
     fleet.write("other.yaml", OTHER.format(name, fleet.repos["edge"].path))
     done = fleet.run("remove", "monitoring", "--all-gone", *WHY)
     assert (done.code, done.err) == (0, "")
-    assert there(fleet) == sorted({*SITES} - {*sites})
+    assert published_sites(fleet) == sorted({*SITES} - {*sites})
 
 
 def test_a_variant_removed_by_name_goes_despite_the_removal_limit(fleet: Fleet):
     nothing_matches(fleet)
     assert fleet.run("remove", "monitoring", "sites/ams", *WHY).code == 0
     fleet.sweep()
-    assert there(fleet) == ["bru", "cph", "dub"]
+    assert published_sites(fleet) == ["bru", "cph", "dub"]
 
 
 def manual(fleet: Fleet) -> None:
@@ -255,32 +255,32 @@ def test_an_edited_package_goes_when_a_person_lets_its_edits_go(fleet: Fleet):
     fleet.sweep()
     assert fleet.run("remove", "monitoring", "--all-gone", *WHY).code == 4
     assert fleet.run("remove", "monitoring", "--all-gone", "--edited", *WHY).code == 0
-    assert "ams" not in there(fleet)
+    assert "ams" not in published_sites(fleet)
 
 
 def test_a_word_in_a_closed_window_is_carried_out_when_it_opens(fleet: Fleet):
     fleet.write("promotion.yaml", MANUAL + FREEZE)
     edit(fleet)
     close(fleet, "ams")
-    said = fleet.run("remove", "monitoring", "sites/ams", "--edited", *WHY)
-    assert said.code == 4
-    assert "2026-03-03T00:00:00Z" in said.err
+    name = fleet.run("remove", "monitoring", "sites/ams", "--edited", *WHY)
+    assert name.code == 4
+    assert "2026-03-03T00:00:00Z" in name.err
     assert "2026-03-03T00:00:00Z" in fleet.run("explain", "monitoring", "-o", "json").out
     fleet.sweep()
-    assert "ams" in there(fleet)
+    assert "ams" in published_sites(fleet)
     assert decisions(fleet) == ["ConfirmRemoval Active"]
     fleet.later(days=1).sweep()
-    assert "ams" not in there(fleet)
+    assert "ams" not in published_sites(fleet)
     assert decisions(fleet) == ["ConfirmRemoval Applied"]
 
 
 def test_a_word_that_waits_can_be_taken_back(fleet: Fleet):
     fleet.write("promotion.yaml", MANUAL + FREEZE)
     close(fleet, "ams")
-    said = fleet.run("remove", "monitoring", "sites/ams", *WHY).out.split()[0]
-    assert fleet.run("withdraw", "monitoring", said, *WHY).code == 0
+    name = fleet.run("remove", "monitoring", "sites/ams", *WHY).out.split()[0]
+    assert fleet.run("withdraw", "monitoring", name, *WHY).code == 0
     fleet.later(days=1).sweep()
-    assert "ams" in there(fleet)
+    assert "ams" in published_sites(fleet)
 
 
 def test_leftovers_of_a_move_wait_for_the_window_too(fleet: Fleet):
@@ -288,13 +288,15 @@ def test_leftovers_of_a_move_wait_for_the_window_too(fleet: Fleet):
     fleet.write("policy.yaml", policy.replace("'sites/'", "'places/'"))
     fleet.sweep()
     fleet.later(minutes=1).sweep()
-    assert "cph" in there(fleet)
+    assert "cph" in published_sites(fleet)
     freeze(fleet)
     waiting = fleet.sweep("-o", "json")
     assert ("core:sites/dub" in waiting.out, "WindowClosed" in waiting.reasons) == (True, True)
-    assert "dub" in there(fleet)
+    assert "dub" in published_sites(fleet)
     fleet.later(days=1).sweep()
-    assert there(fleet) == ["ams", "bru"], "those of dev are not verified at their new place"
+    assert published_sites(fleet) == ["ams", "bru"], (
+        "those of dev are not verified at their new place"
+    )
 
 
 def test_all_that_is_gone_is_not_removed_while_nobody_can_be_sure(fleet: Fleet):
@@ -303,7 +305,7 @@ def test_all_that_is_gone_is_not_removed_while_nobody_can_be_sure(fleet: Fleet):
     refused = fleet.run("remove", "monitoring", "--all-gone", *WHY)
     assert refused.code == 2
     assert "broken.yaml" in refused.err
-    assert "ams" in there(fleet)
+    assert "ams" in published_sites(fleet)
 
 
 def test_with_orphan_the_package_stays_as_nobody_s(fleet: Fleet):
@@ -329,7 +331,7 @@ def test_a_target_that_is_back_in_time_finds_its_variant_as_it_was(fleet: Fleet)
     fleet.site("ams", *SITES["ams"])
     fleet.later(days=1)
     assert fleet.sweep().out == "nothing to do\n"
-    assert there(fleet) == ["ams", "bru", "cph", "dub"]
+    assert published_sites(fleet) == ["ams", "bru", "cph", "dub"]
 
 
 def test_a_target_that_is_back_after_the_removal_begins_anew(fleet: Fleet):
@@ -338,7 +340,7 @@ def test_a_target_that_is_back_after_the_removal_begins_anew(fleet: Fleet):
     fleet.site("eze", "dev", "edge")
     fleet.sweep()
     fleet.later(minutes=1).run(*promote)
-    assert "eze" in there(fleet)
+    assert "eze" in published_sites(fleet)
     text = (fleet.root / "policies" / "site-eze.yaml").read_text()
     close(fleet, "eze")
     fleet.write("promotion.yaml", PROMOTION)
@@ -346,7 +348,7 @@ def test_a_target_that_is_back_after_the_removal_begins_anew(fleet: Fleet):
     fleet.write("promotion.yaml", MANUAL)
     fleet.write("site-eze.yaml", text)
     fleet.later(minutes=1).settle()
-    assert "eze" not in there(fleet), "what was decided about the first one is spent"
+    assert "eze" not in published_sites(fleet), "what was decided about the first one is spent"
     assert fleet.run(*promote).code == 0
     assert fleet.repos["edge"].tags()[-2:] == ["sites/eze/v1", "sites/eze/v2"]
 
@@ -359,7 +361,7 @@ def test_a_target_that_is_back_before_its_removal_was_recorded_begins_anew(fleet
     shutil.rmtree(fleet.root / fleet.state / "heads")  # and never saw what it would have recorded
     fleet.site("ams", *SITES["ams"])
     fleet.later(minutes=1).settle()
-    assert "ams" in there(fleet)
+    assert "ams" in published_sites(fleet)
     assert "sites/ams/v2" in fleet.repos["edge"].tags()
 
 
@@ -381,7 +383,7 @@ def test_a_push_that_fails_is_tried_again_and_settles(fleet: Fleet):
     assert fleet.sweep().code == 3
     edge.hook("pre-receive", "exit 0")
     fleet.later(minutes=1).settle()
-    assert there(fleet) == ["bru", "cph", "dub"]
+    assert published_sites(fleet) == ["bru", "cph", "dub"]
 
 
 @pytest.mark.diagonal
@@ -402,7 +404,7 @@ def test_a_sweep_that_is_killed_anywhere_is_gone_on_with(tmp_path: Path, word: s
 
     with killer(fleet) as driver:
         assert driver.everywhere(["sweep"], outcome) > 4
-    assert there(fleet) == (["ber"] if word == "Delete" else ["ams", "ber"])
+    assert published_sites(fleet) == (["ber"] if word == "Delete" else ["ams", "ber"])
 
 
 def test_a_plan_as_data_says_that_a_removal_waits_for_later_stages(fleet: Fleet):

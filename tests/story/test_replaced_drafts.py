@@ -171,9 +171,9 @@ def test_a_revert_of_some_files_is_an_edit_whether_or_not_a_pass_saw_the_merge(
     fleet.release("v4")
     fleet.later(minutes=1).settle()
     assert "MergeConflict" in fleet.run("explain", "monitoring").out
-    told = fleet.run("diff", "sites/a", "--three-way").out
-    assert "=== deployment.yaml: changed upstream, changed here\n" in told
-    assert "--  replicas: 3\n+   replicas: 4\n" in told
+    output = fleet.run("diff", "sites/a", "--three-way").out
+    assert "=== deployment.yaml: changed upstream, changed here\n" in output
+    assert "--  replicas: 3\n+   replicas: 4\n" in output
     assert edge.file("main", deployment) == before
 
 

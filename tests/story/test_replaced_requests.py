@@ -210,8 +210,8 @@ def test_a_merged_request_publishes_the_content_of_its_branch(
     files = {it: edge.file("main", it) for it in edge.files("main")}
     fleet.merge("edge", int(str(number)), style=style)
     if "reverts" in then:
-        gone = {it: None for it in edge.files("main") if it not in files}
-        edge.commit("main", {**files, **gone}, by="ann")
+        deletions = {it: None for it in edge.files("main") if it not in files}
+        edge.commit("main", {**files, **deletions}, by="ann")
     if "deletes" in then:
         edge.push(f":refs/heads/{OWN}", by="ann")
     fleet.await_checks()

@@ -184,17 +184,17 @@ def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: F
     assert urgent(fleet) == {"ApprovalMissing"}
     name = names(fleet)["a"]
     fleet.close("edge", 1, by="ann")
-    told = closed_by_ann(fleet, name)
+    output = closed_by_ann(fleet, name)
     for _ in range(2):
         fleet.later(minutes=1).sweep()
-        assert fleet.condition("sites/a") == ("RequestClosed", told)
+        assert fleet.condition("sites/a") == ("RequestClosed", output)
         assert urgent(fleet) == {"RequestClosed"}
         explained = fleet.run("explain", "monitoring").out
         assert explained.index("RequestClosed") < explained.index("ApprovalMissing")
     fleet.delete_branch("edge", HEAD)
     fleet.later(minutes=1).sweep()
     # What the forge does not show any more is on record.
-    assert fleet.condition("sites/a") == ("RequestClosed", told)
+    assert fleet.condition("sites/a") == ("RequestClosed", output)
     fleet.ask_again()
     assert [it["state"] for it in fleet.requests("edge")] == ["closed", "open"]
 
@@ -221,12 +221,12 @@ def retarget(fleet: ForgeFleet, number: int, branch: str) -> None:
     fleet.gitea.ask("PATCH", path, {"base": branch}, by="ann")
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["on record", "after a loss of the memo"])
-def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, known: bool):
+@pytest.mark.parametrize("remedy", [True, False], ids=["on record", "after a loss of the memo"])
+def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, remedy: bool):
     sweep(fleet)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
     retarget(fleet, 1, "trunk")
-    if not known:
+    if not remedy:
         shutil.rmtree(fleet.root / fleet.state / "forges")
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
     changed = (
@@ -477,9 +477,9 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     )  # fmt: skip
     # It waits for a person, and no sweep removes anything.
     leaving = f"pull request 2 ({page(fleet, 2)})"
-    told = fleet.run("explain", "monitoring").out
-    assert f"{leaving} removes variants without a target" in " ".join(told.split())
-    assert "fanout sweep" not in told
+    output = fleet.run("explain", "monitoring").out
+    assert f"{leaving} removes variants without a target" in " ".join(output.split())
+    assert "fanout sweep" not in output
     assert f"removed by {leaving}" in fleet.run("get", "targets", "-o", "json").out
     fleet.close("edge", request["number"])
     sweep(fleet, 3)

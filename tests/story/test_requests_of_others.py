@@ -52,9 +52,9 @@ def find_statuses(fleet: ForgeFleet, number: int) -> dict[str, str]:
     """State and description of the newest status of each context at a request's head."""
     path = fleet.path("edge")
     commit = fleet.gitea.get(f"{path}/pulls/{number}")["head"]["sha"]
-    found = fleet.gitea.get(f"{path}/commits/{commit}/statuses?limit=50")
-    found.sort(key=lambda it: it["id"])
-    return {it["context"]: f"{it['status']}: {it['description']}" for it in found}
+    statuses = fleet.gitea.get(f"{path}/commits/{commit}/statuses?limit=50")
+    statuses.sort(key=lambda it: it["id"])
+    return {it["context"]: f"{it['status']}: {it['description']}" for it in statuses}
 
 
 def test_a_request_beside_packages_can_be_merged(fleet: ForgeFleet):

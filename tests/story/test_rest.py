@@ -38,9 +38,9 @@ def rests(fleet: Fleet, *args: str) -> bool:
 def listings(fleet: Fleet) -> int:
     """How many times the sweep asked a repository for its refs."""
     swept = fleet.run("sweep", "-v", "--drafts-only")
-    found = re.search(r"^cost: .*\blistings=(\d+)", swept.err, re.MULTILINE)
-    assert found is not None, swept.err
-    return int(found[1])
+    match = re.search(r"^cost: .*\blistings=(\d+)", swept.err, re.MULTILINE)
+    assert match is not None, swept.err
+    return int(match[1])
 
 
 def test_a_sweep_that_finds_a_change_lists_each_repository_once(fleet: Fleet):
@@ -59,11 +59,11 @@ def test_a_sweep_without_changes_evaluates_no_policy(fleet: Fleet):
 
 
 def test_a_skipped_pass_prints_the_same_output(fleet: Fleet):
-    said = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
+    results = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
     shutil.rmtree(fleet.root / fleet.state / "rest")
     judged = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
-    assert said == judged
-    assert said[0] == Result(0, "nothing to do\n", "")
+    assert results == judged
+    assert results[0] == Result(0, "nothing to do\n", "")
 
 
 def test_a_pass_that_had_something_to_do_is_followed_by_one_that_judges(fleet: Fleet):
@@ -170,9 +170,9 @@ def test_a_mistyped_policy_is_told_though_everything_rests(fleet: Fleet):
 
 def test_a_fault_in_the_files_is_told_every_time(fleet: Fleet):
     fleet.write("policy.yaml", POLICY + "---\nkind: Mistake\napiVersion: fanout.dev/v1alpha1\n")
-    said = [fleet.run("sweep") for _ in range(3)]
-    assert [it.code for it in said] == [3, 3, 3]
-    assert said[1].err == said[2].err != ""
+    results = [fleet.run("sweep") for _ in range(3)]
+    assert [it.code for it in results] == [3, 3, 3]
+    assert results[1].err == results[2].err != ""
 
 
 def test_a_repository_that_cannot_be_listed_is_told(fleet: Fleet):

@@ -86,9 +86,9 @@ def test_a_variant_reverted_by_hand_is_held_at_once_and_its_remedies_are_named(f
     plan = fleet.plan()
     assert plan.code == 3
     assert sentence in plan.err
-    told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
-    assert ": Held, " in told
-    assert "EditedDownstream" in told
+    output = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
+    assert ": Held, " in output
+    assert "EditedDownstream" in output
 
 
 def test_evidence_about_what_was_taken_back_does_not_count_for_it(fleet: Fleet):

@@ -36,11 +36,11 @@ def test_a_suspension_is_not_forgotten_when_the_branch_is_put_back(fleet: Fleet)
     fleet.report("dev", "v1")
     assert fleet.run(*SUSPEND).code == 0
     fleet.records().git("update-ref", BOOK, f"{BOOK}^")
-    told = held(fleet)
-    assert "branch fanout/default/default/monitoring of " in told
-    assert "Suspend stage prod" in told
-    assert "fanout accept-records monitoring" in told
-    assert held(fleet) == told, "it is not forgotten by looking"
+    output = held(fleet)
+    assert "branch fanout/default/default/monitoring of " in output
+    assert "Suspend stage prod" in output
+    assert "fanout accept-records monitoring" in output
+    assert held(fleet) == output, "it is not forgotten by looking"
 
 
 def test_rewound_records_are_held_even_after_an_idle_pass_at_that_commit(fleet: Fleet):
@@ -104,9 +104,9 @@ def test_a_publication_names_the_last_record_of_its_release(fleet: Fleet):
 
 def test_a_fresh_machine_notices_by_the_publications(fleet: Fleet):
     put_back(fleet, published_everywhere(fleet))
-    told = held(moved(fleet, "another"))
-    assert "sites/ams/v2" in told
-    assert "fanout accept-records monitoring" in told
+    output = held(moved(fleet, "another"))
+    assert "sites/ams/v2" in output
+    assert "fanout accept-records monitoring" in output
 
 
 @pytest.mark.parametrize("fresh", [False, True], ids=["the same machine", "a fresh one"])
@@ -120,8 +120,8 @@ def test_an_old_copy_is_restored_on_purpose(fleet: Fleet, fresh: bool):
     held(fleet)
     accepted = fleet.later(minutes=1).run(*ACCEPT)
     assert accepted.code == 0, accepted.err
-    known = "missing from now on: " in accepted.err and "Suspend stage prod" in accepted.err
-    assert known is not fresh
+    names_missing = "missing from now on: " in accepted.err and "Suspend stage prod" in accepted.err
+    assert names_missing is not fresh
     assert ("the missing records are unknown" in accepted.err) is fresh
     fleet.settle()
     assert fleet.published() == published

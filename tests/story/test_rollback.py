@@ -30,9 +30,9 @@ def fleet(root: Path) -> Fleet:
 
 def test_each_variant_gets_what_it_last_had_of_the_revision(fleet: Fleet):
     shutil.rmtree(fleet.root / fleet.state / "mirrors")
-    told = rollback(fleet)
-    assert told.code == 0, told.err
-    assert "back to v1\n2 of 2 variants at v1; the rollback stays active until" in told.out
+    result = rollback(fleet)
+    assert result.code == 0, result.err
+    assert "back to v1\n2 of 2 variants at v1; the rollback stays active until" in result.out
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert fleet.states() == {BER: "Ready", CPH: "Ready"}
     edge, core = fleet.repos["edge"], fleet.repos["core"]
@@ -65,9 +65,9 @@ def test_and_stays_at_it(fleet: Fleet):
 
 def test_the_policy_tells_of_it(fleet: Fleet):
     rollback(fleet)
-    told = fleet.run("explain", "monitoring").out
-    assert "Pinned  stage prod stays at v1, by decision " in told
-    assert "fanout withdraw monitoring " in told
+    output = fleet.run("explain", "monitoring").out
+    assert "Pinned  stage prod stays at v1, by decision " in output
+    assert "fanout withdraw monitoring " in output
 
 
 def test_a_withdrawn_rollback_continues_with_the_edits(fleet: Fleet):
@@ -97,9 +97,9 @@ def test_edits_after_a_rollback_are_in_the_next_revision(fleet: Fleet):
 def test_edits_of_the_later_revision_are_reported_and_stay_in_the_history(fleet: Fleet):
     edit(fleet, f"{CPH}/deployment.yaml", "# in v2\n", "core")
     was = tree(fleet, "main", "core")
-    told = rollback(fleet)
-    assert "1 package edited since publication" in told.err
-    assert f"core:{CPH}" in told.err
+    result = rollback(fleet)
+    assert "1 package edited since publication" in result.err
+    assert f"core:{CPH}" in result.err
     assert "# in v2" not in fleet.repos["core"].file("main", f"{CPH}/deployment.yaml")
     fleet.repos["core"].git("merge-base", "--is-ancestor", was, "main")
 
@@ -121,8 +121,8 @@ def test_a_single_variant_goes_back_alone(fleet: Fleet):
     assert rollback(fleet, "--variant", BER).code == 0
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v2"}
-    told = fleet.run("explain", "monitoring/prod").out
-    assert "Pinned  monitoring-ber-928771694f stays at v1, by decision " in told
+    output = fleet.run("explain", "monitoring/prod").out
+    assert "Pinned  monitoring-ber-928771694f stays at v1, by decision " in output
 
 
 def test_a_stage_that_is_half_through_goes_back_where_it_was(fleet: Fleet):
@@ -157,26 +157,26 @@ def test_a_pin_in_the_policy_waits_for_a_person_where_automation_is_off(fleet: F
     fleet.write("policy.yaml", ONE_STAGE.replace("{name: prod}", "{name: prod, pin: v1}"))
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
-    assert told.code == 0, told.err
+    result = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert result.code == 0, result.err
     assert fleet.published() == {BER: "v1", CPH: "v1"}
-    told = fleet.run("promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY)
-    assert told.code == 4
-    assert "the policy pins it to v1; remove or change the pin of stage prod" in told.err
+    result = fleet.run("promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY)
+    assert result.code == 4
+    assert "the policy pins it to v1; remove or change the pin of stage prod" in result.err
 
 
 def test_a_variant_that_never_had_the_revision_is_held_and_the_others_go(fleet: Fleet):
     fleet.site("dan", "prod", "core")
     fleet.later(minutes=5).settle()
-    told = rollback(fleet, "--revision", "v1")
+    result = rollback(fleet, "--revision", "v1")
     never = "core:sites/dan was never published at v1; choose a published revision"
-    assert never in told.err
+    assert never in result.err
     assert fleet.published() == {BER: "v1", CPH: "v1", "sites/dan": "v2"}
     assert fleet.condition("sites/dan")[0] == "NeverPublished"
     line = ("promote", "monitoring", "--stage", "prod", "--revision", "v2")
-    told = fleet.run(*line, "--variant", BER, *WHY)
-    assert told.code == 4
-    assert "rolls it back to v1" in told.err
+    result = fleet.run(*line, "--variant", BER, *WHY)
+    assert result.code == 4
+    assert "rolls it back to v1" in result.err
 
 
 def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):
@@ -185,11 +185,11 @@ def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):
     fleet.later(minutes=5).settle()
     branch, edge = f"drafts/default/{BER}/monitoring", fleet.repos["edge"]
     edge.commit(branch, {FILE: edge.file(branch, FILE) + "# a fix\n"})
-    told = rollback(fleet, "--revision", "v1")
+    result = rollback(fleet, "--revision", "v1")
     assert (
         f"branch {branch} has people's commits on a draft of v3, which a rollback to v1 would drop;"
         " save them in another branch and remove this one"
-    ) in told.err
+    ) in result.err
     assert fleet.published() == {BER: "v2", CPH: "v1"}
     assert fleet.condition(BER)[0] == "DraftEdited"
     assert edge.file(branch, FILE).endswith("# a fix\n")
@@ -216,17 +216,17 @@ def test_a_revision_that_the_rule_does_not_allow_any_more_can_be_gone_back_to(fl
     fleet.write("policy.yaml", ONE_STAGE.replace(RULE, rule))
     fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v1")
     fleet.later(minutes=5).settle()
-    told = rollback(fleet)
-    assert fleet.published() == {BER: "v1", CPH: "v1"}, told.err
+    result = rollback(fleet)
+    assert fleet.published() == {BER: "v1", CPH: "v1"}, result.err
     assert OURS in fleet.repos["edge"].file("main", FILE)
 
 
 def test_a_variant_that_moves_does_not_go_back_in_the_same_step(fleet: Fleet):
     fleet.write("promotion.yaml", OFF)
     fleet.write("policy.yaml", ONE_STAGE.replace("'sites/'", "'places/'"))
-    told = rollback(fleet, "--revision", "v1")
-    assert told.code == 4
-    assert "v1 was never published in stage prod" in told.err
+    result = rollback(fleet, "--revision", "v1")
+    assert result.code == 4
+    assert "v1 was never published in stage prod" in result.err
     fleet.write("policy.yaml", ONE_STAGE)
     rollback(fleet)
     fleet.write("policy.yaml", ONE_STAGE.replace("'sites/'", "'places/'"))
@@ -297,10 +297,10 @@ def test_a_rollback_goes_further_back_to_a_named_revision(fleet: Fleet):
 
 def test_promoting_another_revision_ends_it(fleet: Fleet):
     rollback(fleet)
-    told = fleet.later(minutes=5).run(
+    result = fleet.later(minutes=5).run(
         "promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY
     )
-    assert told.code == 0, told.err
+    assert result.code == 0, result.err
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
     assert fates(fleet) == ["Rollback Applied", "Publish Applied"]
@@ -309,9 +309,9 @@ def test_promoting_another_revision_ends_it(fleet: Fleet):
 def test_the_window_binds_it_unless_that_is_lifted(fleet: Fleet):
     closed = "  windows: [{deny: {schedule: '0 0 * * *', duration: 24h}}]\n"
     fleet.write("promotion.yaml", PROMOTION + closed)
-    told = rollback(fleet)
+    result = rollback(fleet)
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert "not published yet" in told.err or "nothing is published yet" in told.err
+    assert "not published yet" in result.err or "nothing is published yet" in result.err
     assert rollback(fleet, "--override", "window").code == 0
     assert fleet.published() == {BER: "v1", CPH: "v1"}
 

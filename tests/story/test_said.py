@@ -332,9 +332,9 @@ def test_a_second_promotion_prints_its_own_decision(fleet: Fleet):
     fleet.release("v3")
     fleet.settle()
     assert "not v1" in promote(fleet, "--revision", "v1").err
-    told = promote(fleet, "--revision", "v2")
-    assert "candidate is v3, not v2" in told.err
-    assert "v1" not in told.err
+    errors = promote(fleet, "--revision", "v2")
+    assert "candidate is v3, not v2" in errors.err
+    assert "v1" not in errors.err
 
 
 def test_a_promotion_of_a_suspended_variant_names_the_suspension(fleet: Fleet):
@@ -363,10 +363,10 @@ def test_a_promotion_names_a_suspended_undrafted_variant_once(fleet: Fleet):
     fleet.settle()
     fleet.report("dev", "v2")
     fleet.sweep("--drafts-only")
-    told = promote(fleet).err
+    errors = promote(fleet).err
     variant = "variant monitoring-ber-928771694f"
-    assert f"{variant} is suspended by ann@example.com" in told
-    assert told.count("monitoring-ber-928771694f") == 1, told
+    assert f"{variant} is suspended by ann@example.com" in errors
+    assert errors.count("monitoring-ber-928771694f") == 1, errors
 
 
 # ---- what is on record -------------------------------------------------------------------------

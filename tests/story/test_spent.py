@@ -44,10 +44,10 @@ def test_a_vanished_tag_takes_nobody_back_to_what_was_promoted_before(fleet: Fle
 
 def test_a_promotion_with_nothing_to_publish_is_not_kept_for_the_next_inputs(fleet: Fleet):
     before = fleet.records().refs()
-    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
-    assert (told.code, told.out) == (0, "nothing to do\n")
-    assert "v1" in told.err
-    assert "stage prod" in told.err
+    result = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert (result.code, result.out) == (0, "nothing to do\n")
+    assert "v1" in result.err
+    assert "stage prod" in result.err
     assert fleet.records().refs() == before
     fleet.site("ber", "prod", "edge", retention="30d")
     fleet.later(minutes=5).settle()
@@ -77,10 +77,10 @@ def test_a_promotion_is_about_the_drafts_that_there_were_to_see(fleet: Fleet):
 def test_a_promotion_of_inputs_without_a_draft_is_refused(fleet: Fleet):
     fleet.site("ber", "prod", "edge", retention="30d")
     before = fleet.records().refs()
-    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
-    assert (told.code, told.out) == (4, "")
-    assert "v1" in told.err
-    assert "`fanout sweep --drafts-only`" in told.err
+    result = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert (result.code, result.out) == (4, "")
+    assert "v1" in result.err
+    assert "`fanout sweep --drafts-only`" in result.err
     assert fleet.records().refs() == before
 
 
@@ -88,8 +88,8 @@ def test_a_promotion_counts_the_variants_without_a_draft(fleet: Fleet):
     fleet.release("v2")
     fleet.settle()
     fleet.site("ber", "prod", "edge", retention="30d")
-    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
-    assert "1 of 2 variants" in told.err
+    result = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert "1 of 2 variants" in result.err
     fleet.later(minutes=5).settle()
     assert fleet.published() == {"sites/ams": "v2", "sites/ber": "v1", "sites/cph": "v2"}
 

@@ -387,8 +387,8 @@ def test_an_unwritten_draft_cannot_be_approved(tmp_path: Path):
     fleet.write("policy.yaml", per("Stage", SIGNED))
     fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
     fleet.sweep()
-    said = ("--revision", "v1", "--by", "Ann <ann@example.com>")
-    refused = fleet.later(minutes=1).run("approve", "monitoring", "--stage", "dev", *said)
+    arguments = ("--revision", "v1", "--by", "Ann <ann@example.com>")
+    refused = fleet.later(minutes=1).run("approve", "monitoring", "--stage", "dev", *arguments)
     assert refused.code == 4
     assert "when they are released" in refused.err
     assert fleet.run("get", "approvals", "-o", "json").items == []

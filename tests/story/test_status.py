@@ -22,17 +22,17 @@ def terminal(monkeypatch):
     monkeypatch.setenv("LINES", "24")
 
 
-def rows(told: str) -> list[list[str]]:
+def rows(output: str) -> list[list[str]]:
     """Return the cells of the table of stages."""
-    lines = told[told.index("POLICY ") :].splitlines()
+    lines = output[output.index("POLICY ") :].splitlines()
     return [line.split() for line in lines[1:] if "   " in line]
 
 
 def test_a_line_per_stage_says_what_it_waits_for(fleet: Fleet):
-    told = fleet.run("status")
-    assert told.code == 0
-    assert told.out.startswith("Fleet: 1 policy, 0 of 2 variants ready\n\nPOLICY ")
-    assert rows(told.out) == [
+    result = fleet.run("status")
+    assert result.code == 0
+    assert result.out.startswith("Fleet: 1 policy, 0 of 2 variants ready\n\nPOLICY ")
+    assert rows(result.out) == [
         ["monitoring", "dev", "v1", "0/2", "Pending", "VerificationPending"],
         ["monitoring", "prod", "v1", "0/0", "Pending", "NoTargets", "+1"],
     ]
@@ -53,11 +53,11 @@ def test_conflicts_that_need_a_person_come_first_with_the_command_that_decides(f
     edge.commit("main", {path: text.replace("replicas: 1", "replicas: 7")})
     fleet.release("v2", {"deployment.yaml": text.replace("replicas: 1", "replicas: 3")})
     fleet.sweep("--drafts-only")
-    told = fleet.run("status")
-    assert told.code == 3
+    result = fleet.run("status")
+    assert result.code == 3
     view = fleet.run("status", "-o", "json").json["status"]
     [conflict] = view["conflicts"]
-    section = told.out.partition("Needs a person:\n")[2].splitlines()
+    section = result.out.partition("Needs a person:\n")[2].splitlines()
     assert section[0].split()[:2] == ["monitoring/dev", "MergeConflict"]
     assert f"(keys: {conflict['key']})" in " ".join(" ".join(section[:2]).split())
     assert "    fanout resolve monitoring --variant ams --reason WHY" in section
@@ -119,13 +119,13 @@ def test_the_view_is_as_the_schema_says(fleet: Fleet):
 
 def test_a_stopped_policy_and_failed_targets_have_lines_of_their_own(fleet: Fleet):
     fleet.site("x1", "dev", "nosuch")
-    told = fleet.run("status")
-    assert told.code == 3
-    assert ["monitoring", "-", "-", "0/1", "Failed", "UnknownRepository"] in rows(told.out)
+    result = fleet.run("status")
+    assert result.code == 3
+    assert ["monitoring", "-", "-", "0/1", "Failed", "UnknownRepository"] in rows(result.out)
     fleet.repos["blueprints"].path.rename(fleet.root / "away")
-    told = fleet.run("status")
-    assert told.code == 3
-    assert rows(told.out)[0][4] == "Stopped"
+    result = fleet.run("status")
+    assert result.code == 3
+    assert rows(result.out)[0][4] == "Stopped"
 
 
 def test_the_status_of_another_namespace_is_empty(fleet: Fleet):

@@ -70,9 +70,9 @@ def test_records_and_publications_of_a_stopped_policy_stay_visible(
 def test_commands_about_variants_of_a_stopped_policy_print_the_cause(fleet: Fleet):
     moved_tag(fleet)
     for verb in ("diff", "render"):
-        told = fleet.run(verb, "sites/ams")
-        assert told.code == 3
-        assert "tag monitoring/v1 pointed to" in told.err
+        result = fleet.run(verb, "sites/ams")
+        assert result.code == 3
+        assert "tag monitoring/v1 pointed to" in result.err
 
 
 def test_verdicts_on_record_stay_visible(fleet: Fleet):
@@ -145,10 +145,10 @@ def test_commands_that_need_a_revision_exit_like_a_sweep(
     fleet: Fleet, _: str, line: tuple[str, ...], happens: Callable[[Fleet], None], words: str
 ):
     happens(fleet)
-    told = fleet.run(*line)
-    assert (told.code, told.out) == (3, "")
-    assert "default/monitoring: " in told.err
-    assert words in told.err
+    result = fleet.run(*line)
+    assert (result.code, result.out) == (3, "")
+    assert "default/monitoring: " in result.err
+    assert words in result.err
 
 
 def test_no_record_is_written_for_a_policy_with_lost_records(fleet: Fleet):

@@ -50,10 +50,10 @@ TROUBLES: list[tuple[str, Callable[[Fleet], None], str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("_", "happens", "failed", "told"), TROUBLES, ids=map(itemgetter(0), TROUBLES)
+    ("_", "happens", "failed", "sentence"), TROUBLES, ids=map(itemgetter(0), TROUBLES)
 )
 def test_a_plan_tells_what_the_sweep_tells(
-    at_rest: Fleet, _: str, happens: Callable[[Fleet], None], failed: str, told: str
+    at_rest: Fleet, _: str, happens: Callable[[Fleet], None], failed: str, sentence: str
 ):
     fleet = at_rest
     happens(fleet)
@@ -61,7 +61,7 @@ def test_a_plan_tells_what_the_sweep_tells(
     assert (plan.code, swept.code) == (3, 3)
     assert (plan.out, plan.err) == (swept.out, swept.err)
     assert plan.out == f"nothing to do; failed: {failed}\n"
-    assert told in plan.err
+    assert sentence in plan.err
 
 
 def test_a_plan_for_machines_has_the_troubles_of_the_sweep(at_rest: Fleet):
@@ -126,8 +126,8 @@ def test_an_error_of_many_targets_is_printed_once(tmp_path: Path):
     for number in range(5):
         fleet.site(f"x{number}", "dev", "nosuch")
         fleet.site(f"y{number}", "nowhere", "edge")
-    for told in (fleet.plan(), fleet.sweep()):
-        lines = told.err.splitlines()
+    for result in (fleet.plan(), fleet.sweep()):
+        lines = result.err.splitlines()
         assert len(lines) == 2
         assert "5 targets (Cluster.infra.example.com/default/x0, " in lines[0]
         assert " and 2 more): " in lines[0]
@@ -193,9 +193,9 @@ def test_a_sweep_with_a_faulty_policy_does_not_say_that_all_is_done(at_rest: Fle
     fleet = at_rest
     broken = POLICY.replace("name: monitoring", "name: broken", 1)
     fleet.write("policy-broken.yaml", broken.replace("stages:", "stagez:"))
-    for said in (fleet.plan(), fleet.sweep()):
-        assert said.code == 3
-        assert said.out == "nothing to do; failed: 1 error in the objects\n"
+    for result in (fleet.plan(), fleet.sweep()):
+        assert result.code == 3
+        assert result.out == "nothing to do; failed: 1 error in the objects\n"
 
 
 def test_a_push_that_fails_is_not_nothing_to_do(at_rest: Fleet):

@@ -34,9 +34,9 @@ VERBS = [
 
 @pytest.mark.parametrize(("_", "line", "code"), VERBS, ids=[row[0] for row in VERBS])
 def test_an_undeclared_policy_is_reported_once(fleet: Fleet, _, line, code):
-    told = fleet.run(*line)
-    assert told.code == code
-    assert told.err.replace(" -n default`", "`").count(AWAY) == 1
+    result = fleet.run(*line)
+    assert result.code == code
+    assert result.err.replace(" -n default`", "`").count(AWAY) == 1
 
 
 def test_an_undeclared_policy_is_a_warning_in_json_too(fleet: Fleet):
@@ -73,9 +73,9 @@ def test_a_variant_written_by_hand_is_missed_until_it_is_removed(tmp_path: Path)
     assert "fanout remove solo" not in fleet.sweep().err
     fleet.remove("solo.yaml")
     for line in (("sweep",), ("plan",), ("get", "policies")):
-        told = fleet.run(*line)
-        assert (told.code, told.err.count("PackageVariant default/solo")) == (0, 1)
-        assert told.err.count("fanout remove solo --reason WHY") == 1
+        result = fleet.run(*line)
+        assert (result.code, result.err.count("PackageVariant default/solo")) == (0, 1)
+        assert result.err.count("fanout remove solo --reason WHY") == 1
     assert fleet.sweep("monitoring").err == ""
     assert fleet.run("remove", "solo", *ANN).code == 0
     assert fleet.sweep().err == ""
