@@ -166,14 +166,14 @@ def test_a_variant_is_what_it_would_be_alone(variants):
 def cluster(name, *functions, settings=True, **fields):
     """A variant with values of its own for everything."""
     data = {"zone": f"zone-{name}", "more": name}
-    known = {
+    defaults = {
         "name": f"monitoring-{name}",
         "path": f"clusters/{name}",
         "context": {"region": f"region-{name}"},
         "injectors": (by("here"),) if settings else (),
         "mutators": functions,
     }
-    return [config_map("here", data=data)], known | fields
+    return [config_map("here", data=data)], defaults | fields
 
 
 def own(image, *values, **config):
@@ -305,13 +305,13 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize(("there", "number"), rows(ALIKE))
-def test_numbers_are_compared_with_their_kind(there, number):
+@pytest.mark.parametrize(("present", "number"), rows(ALIKE))
+def test_numbers_are_compared_with_their_kind(present, number):
     def variant(name, asn):
         _, fields = cluster(name, settings=False, injectors=(by("here"),))
         return [site("here", spec={"zone": name, "asn": asn})], fields
 
-    files = {"a.yaml": DEPLOYMENT, "site.yaml": SITE.replace("64512", there)}
+    files = {"a.yaml": DEPLOYMENT, "site.yaml": SITE.replace("64512", present)}
     numbers = (number + 1, number + 2, number, number + 3)
     together, alone, made = in_turn(files, [variant(f"e{it}", it) for it in numbers])
     assert together == alone

@@ -18,8 +18,8 @@ CASES = sorted(path for path in (FIXTURES / "render").iterdir() if path.is_dir()
 
 
 def files_below(folder):
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 def render_case(case):
@@ -45,8 +45,8 @@ def render_case(case):
     prepared = prepare_package(source, RenderLimits())
     inputs = resolve_inputs(prepared, target, ClusterObjectIndex(wanted["objects"]))
     rendered = render_variant(prepared, target, inputs)
-    known = {entry.oid: data for entry, data in source.files.values()} | dict(rendered.blobs)
-    return {path: known[entry.oid] for path, entry in rendered.entries.items()}
+    blobs = {entry.oid: data for entry, data in source.files.values()} | dict(rendered.blobs)
+    return {path: blobs[entry.oid] for path, entry in rendered.entries.items()}
 
 
 def write(folder, files):
@@ -59,9 +59,9 @@ def write(folder, files):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_golden(case, update_golden):
-    found = render_case(case)
+    files = render_case(case)
     if update_golden:
-        write(case / "expected", found)
-    assert {path: data.decode() for path, data in found.items()} == {
+        write(case / "expected", files)
+    assert {path: data.decode() for path, data in files.items()} == {
         path: data.decode() for path, data in files_below(case / "expected").items()
     }

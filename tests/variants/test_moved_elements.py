@@ -110,8 +110,8 @@ def test_the_definition_of_a_kind_in_the_package_says_its_keys():
     work = rules(lambda r: [{"id": "z"}, bumped(r[0], size=3), bumped(r[1], size=4)])
     expected = text.replace("rules:\n", "rules:\n  - id: z\n").replace(" 1 #", " 3 #")
     expected = expected.replace("  2\n", "  4\n")
-    found = changed({"a.yaml": text, "crd.yaml": definition}, work)
-    assert found == {"a.yaml": expected}
+    changed_files = changed({"a.yaml": text, "crd.yaml": definition}, work)
+    assert changed_files == {"a.yaml": expected}
 
 
 def test_the_rest_of_the_file_keeps_its_bytes():
@@ -131,23 +131,25 @@ def test_setters_are_where_they_went():
         containers(lambda c: [CAR_NOW, *c])({"items": [web]})
 
     setters = "{image: apply-setters, configMap: {tag: '9'}}"
-    found, _ = after({"a.yaml": f"{POD}{APP}{LOG}"}, work, "exec: fn", setters)
-    assert found == {"a.yaml": f"{POD}{CAR}{APP.replace('shop:1', 'shop:9')}{LOG}"}
+    changed_files, _ = after({"a.yaml": f"{POD}{APP}{LOG}"}, work, "exec: fn", setters)
+    assert changed_files == {"a.yaml": f"{POD}{CAR}{APP.replace('shop:1', 'shop:9')}{LOG}"}
 
 
 def test_a_change_before_a_move_and_one_after_it_are_both_made():
     image = "{{image: set-image, configMap: {{name: {}, newTag: '{}'}}}}"
     entries = image.format("shop", "5"), "exec: fn", image.format("log", "7")
-    found, _ = after({"a.yaml": f"{POD}{APP}{LOG}"}, containers(lambda c: [CAR_NOW, *c]), *entries)
+    changed_files, _ = after(
+        {"a.yaml": f"{POD}{APP}{LOG}"}, containers(lambda c: [CAR_NOW, *c]), *entries
+    )
     log = LOG.replace("'log:2'", '"log:7"')
     expected = f"{POD}{CAR}{APP.replace('shop:1', 'shop:5')}{log}"
-    assert found == {"a.yaml": expected}
+    assert changed_files == {"a.yaml": expected}
 
 
 def test_an_anchor_in_the_list_is_resolved_where_it_must_be():
     text = f"{POD}      - &a\n        name: app\n        image: shop:1 # why\n{LOG}"
-    found = changed({"a.yaml": text}, containers(lambda c: [CAR_NOW, *c]))
-    assert found["a.yaml"].count("name: ") == 4
+    changed_files = changed({"a.yaml": text}, containers(lambda c: [CAR_NOW, *c]))
+    assert changed_files["a.yaml"].count("name: ") == 4
 
 
 def test_upsert_resource_finds_elements_by_their_keys_too():

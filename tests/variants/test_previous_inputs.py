@@ -20,7 +20,7 @@ CONTENTS = st.sampled_from(
 )
 
 
-def world(contents):
+def index_of(contents):
     """Objects of both injectors; None: there is none."""
     names = zip(("eu", "default"), contents, strict=True)
     return ClusterObjectIndex([config_map(name, data=it) for name, it in names if it is not None])
@@ -28,23 +28,23 @@ def world(contents):
 
 @given(st.tuples(CONTENTS, CONTENTS), st.tuples(CONTENTS, CONTENTS))
 def test_inputs_are_the_same_with_previous_ones_and_without(before, after):
-    previous = resolve_inputs(PREPARED, VARIANT, world(before))
-    fresh = resolve_inputs(PREPARED, VARIANT, world(after))
-    found = resolve_inputs(PREPARED, VARIANT, world(after), previous)
-    assert found == fresh
-    assert found.object_versions == fresh.object_versions
-    assert (found is previous) == (previous.injections == fresh.injections)
+    previous = resolve_inputs(PREPARED, VARIANT, index_of(before))
+    fresh = resolve_inputs(PREPARED, VARIANT, index_of(after))
+    inputs = resolve_inputs(PREPARED, VARIANT, index_of(after), previous)
+    assert inputs == fresh
+    assert inputs.object_versions == fresh.object_versions
+    assert (inputs is previous) == (previous.injections == fresh.injections)
 
 
 def test_the_same_content_in_another_object_is_another_input():
     data = {"region": "eu"}
-    previous = resolve_inputs(PREPARED, VARIANT, world([data, None]))
-    found = resolve_inputs(PREPARED, VARIANT, world([None, data]), previous)
-    assert {it.source for it in found.injections} == {"default"}
-    assert found.digest != previous.digest
+    previous = resolve_inputs(PREPARED, VARIANT, index_of([data, None]))
+    inputs = resolve_inputs(PREPARED, VARIANT, index_of([None, data]), previous)
+    assert {it.source for it in inputs.injections} == {"default"}
+    assert inputs.digest != previous.digest
 
 
 def test_unchanged_content_is_the_same_injection():
-    objects = world([{"region": "eu"}, {"region": "us"}])
+    objects = index_of([{"region": "eu"}, {"region": "us"}])
     previous = resolve_inputs(PREPARED, VARIANT, objects)
     assert resolve_inputs(PREPARED, VARIANT, objects, previous) is previous

@@ -66,10 +66,10 @@ def test_a_program_gets_all_objects_with_their_places_and_its_configuration():
 def test_names_of_booleans_and_numbers_as_keys_are_text_to_it_and_stay():
     text = MAP.format("m") + "data:\n  on:   a\n  n: b\n  0755: c\n"
     files = {"m.yaml": text}
-    found, [seen] = after(files, nothing, "exec: fn")
+    changed_files, [seen] = after(files, nothing, "exec: fn")
     [item] = [item for item in seen["items"] if item["metadata"]["name"] == "m"]
     assert item["data"] == {"on": "a", "n": "b", "0755": "c"}
-    assert found == {}
+    assert changed_files == {}
 
     def move(whole):
         for item in whole["items"]:
@@ -137,8 +137,8 @@ def test_an_object_with_another_path_moves():
             if item["metadata"]["name"] == "m":
                 item["metadata"]["annotations"][f"{NEW}path"] = "there/n.yaml"
 
-    found = changed({"m.yaml": MAP.format("m")}, work)
-    assert found == {"m.yaml": None, "there/n.yaml": MAP.format("m")}
+    changed_files = changed({"m.yaml": MAP.format("m")}, work)
+    assert changed_files == {"m.yaml": None, "there/n.yaml": MAP.format("m")}
 
 
 def test_a_program_sees_earlier_results_and_later_functions_see_its_own():
@@ -149,8 +149,8 @@ def test_a_program_sees_earlier_results_and_later_functions_see_its_own():
 
     last = "{image: search-replace, configMap: {by-path: data.labels, put-value: done}}"
     entries = ("{image: set-labels, configMap: {team: shop}}", "exec: fn", last)
-    found, _ = after({"m.yaml": MAP.format("m")}, work, *entries)
-    assert found == {
+    changed_files, _ = after({"m.yaml": MAP.format("m")}, work, *entries)
+    assert changed_files == {
         "m.yaml": MAP.format("m") + "  labels:\n    team: shop\ndata:\n  labels: done\n"
     }
 
@@ -164,8 +164,10 @@ def test_selected_objects_alone_are_shown_and_the_others_stay(entry):
         assert [item["kind"] for item in whole["items"]] == ["Service"]
         whole["items"] = []
 
-    found = changed({"web.yaml": WEB, "m.yaml": MAP.format("m")}, work, f"{{exec: fn, {entry}}}")
-    assert found == {"web.yaml": WEB.partition("---\n")[0]}
+    changed_files = changed(
+        {"web.yaml": WEB, "m.yaml": MAP.format("m")}, work, f"{{exec: fn, {entry}}}"
+    )
+    assert changed_files == {"web.yaml": WEB.partition("---\n")[0]}
 
 
 def test_a_subpackage_s_program_sees_its_own_files_by_their_paths_in_it():
@@ -175,16 +177,18 @@ def test_a_subpackage_s_program_sees_its_own_files_by_their_paths_in_it():
         whole["items"].append(item)
 
     files = {"sub/Kptfile": kptfile("exec: fn"), "sub/m.yaml": MAP.format("m"), "web.yaml": WEB}
-    found, _ = after(files, work)
-    assert found == {"sub/configmap_new.yaml": MAP.format("new")}
+    changed_files, _ = after(files, work)
+    assert changed_files == {"sub/configmap_new.yaml": MAP.format("new")}
 
 
 def test_policies_may_use_programs_and_files_of_the_package_too():
     functions = (
         FunctionSpec("", exec="fn", config_path="m.yaml", selectors=({"kind": "Service"},)),
     )
-    found, [seen] = after({"m.yaml": MAP.format("m"), "web.yaml": WEB}, nothing, policy=functions)
-    assert found == {}
+    changed_files, [seen] = after(
+        {"m.yaml": MAP.format("m"), "web.yaml": WEB}, nothing, policy=functions
+    )
+    assert changed_files == {}
     assert seen["functionConfig"]["metadata"]["name"] == "m"
     assert [item["kind"] for item in seen["items"]] == ["Service"]
 
@@ -193,8 +197,10 @@ def test_objects_returned_by_a_validator_are_dropped():
     def work(whole):
         whole["items"] = []
 
-    found, _ = after({"m.yaml": MAP.format("m")}, work, validators=(FunctionSpec("", exec="fn"),))
-    assert found == {}
+    changed_files, _ = after(
+        {"m.yaml": MAP.format("m")}, work, validators=(FunctionSpec("", exec="fn"),)
+    )
+    assert changed_files == {}
 
 
 def test_a_program_runs_once_for_the_same_objects():
@@ -222,7 +228,7 @@ def test_an_error_that_is_not_final_is_requested_again_in_the_next_pass():
 # ---- results -------------------------------------------------------------------------------------
 
 
-def said(*results, status=0, stderr=""):
+def with_results(*results, status=0, stderr=""):
     """A program that returns everything as it came, with these results."""
 
     def work(whole):
@@ -241,7 +247,7 @@ ODD = {
 
 
 def test_a_warning_says_where_and_is_handed_on():
-    shop = FunctionResultCache(Shop(said(ODD)))
+    shop = FunctionResultCache(Shop(with_results(ODD)))
     files = {"Kptfile": kptfile("exec: fn"), "web.yaml": WEB}
     [result] = rendered(files, answering=shop, limits=LIMITS).results
     assert result.severity == "warning"
@@ -250,19 +256,19 @@ def test_a_warning_says_where_and_is_handed_on():
 
 def test_an_object_that_a_result_names_is_found():
     reference = {"kind": "Service", "name": "web"}
-    work = said({"message": "odd", "resourceRef": reference, "severity": "error"})
+    work = with_results({"message": "odd", "resourceRef": reference, "severity": "error"})
     with pytest.raises(InvalidInput, match=r"^fn: web.yaml:13: Service/web: odd$"):
         changed({"web.yaml": WEB}, work)
 
 
 BAD = {"message": "all\nis bad", "severity": "error"}
 FAILURES = [
-    ("an error among its results", said(ODD, BAD), "fn: all is bad"),
-    ("errors, and a status", said(BAD, status=1, stderr="trace"), "fn: all is bad"),
-    ("a result of no known severity", said({"message": "x", "severity": "grave"}), "fn: x"),
-    ("a status alone", said(status=4, stderr="it\nhurts"),
+    ("an error among its results", with_results(ODD, BAD), "fn: all is bad"),
+    ("errors, and a status", with_results(BAD, status=1, stderr="trace"), "fn: all is bad"),
+    ("a result of no known severity", with_results({"message": "x", "severity": "grave"}), "fn: x"),
+    ("a status alone", with_results(status=4, stderr="it\nhurts"),
      "fn: it ended with status 4: it hurts"),
-    ("a status and no words", said(status=4), "fn: it ended with status 4"),
+    ("a status and no words", with_results(status=4), "fn: it ended with status 4"),
     ("garbage", lambda _: ProgramOutput(0, b"a: [", ""), "fn: its output cannot be read:"),
     ("bytes", lambda _: ProgramOutput(0, b"\xff\xfe\x00", ""), "fn: its output cannot be read:"),
     ("nothing", lambda _: ProgramOutput(0, b"", ""), "fn: its output is not a ResourceList"),
@@ -279,9 +285,9 @@ FAILURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("work", "told"), rows(FAILURES))
-def test_an_unusable_output_of_a_program_fails_the_rendering(work, told):
-    with pytest.raises(InvalidInput, match=told):
+@pytest.mark.parametrize(("work", "problem"), rows(FAILURES))
+def test_an_unusable_output_of_a_program_fails_the_rendering(work, problem):
+    with pytest.raises(InvalidInput, match=problem):
         changed({"web.yaml": WEB}, work)
 
 
@@ -312,10 +318,10 @@ PLACES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("work", "told"), rows(PLACES))
-def test_no_object_may_be_put(work, told):
+@pytest.mark.parametrize(("work", "problem"), rows(PLACES))
+def test_no_object_may_be_put(work, problem):
     files = {"web.yaml": WEB, "m.yaml": MAP.format("m"), "notes.txt": "x"}
-    with pytest.raises(InvalidInput, match=told) as caught:
+    with pytest.raises(InvalidInput, match=problem) as caught:
         changed(files, work, "{exec: fn, exclude: [{name: m}]}")
     assert str(caught.value).count("fn: ") == 1
 
@@ -338,19 +344,19 @@ REFUSED = [
 KNOWN = KrmProgram("x", "example.com/known:v1", image=True, missing="podman is not on the PATH")
 
 
-@pytest.mark.parametrize(("entry", "told"), rows(REFUSED))
-def test_refused_by_name_is(entry, told):
+@pytest.mark.parametrize(("entry", "problem"), rows(REFUSED))
+def test_refused_by_name_is(entry, problem):
     limits = RenderLimits(programs=AllowedPrograms({"/opt/fn": PROGRAM}, {KNOWN.command: KNOWN}))
     with pytest.raises(InvalidInput) as caught:
         prepare_package(package({"Kptfile": kptfile(entry)}), limits)
-    assert told in str(caught.value)
+    assert problem in str(caught.value)
     assert (caught.value.reason, caught.value.where.line) == ("FunctionUnavailable", 7)
 
 
 def test_the_program_is_in_the_digest():
     def digest(version, **fields):
-        known = PROGRAM._replace(version=version)
-        limits = RenderLimits(programs=AllowedPrograms({"fn": known}, {"a/b:1": known}))
+        program = PROGRAM._replace(version=version)
+        limits = RenderLimits(programs=AllowedPrograms({"fn": program}, {"a/b:1": program}))
         prepared = prepare_package(package(fields.pop("files", {})), limits)
         return resolve_inputs(prepared, spec(**fields), ClusterObjectIndex(())).digest
 

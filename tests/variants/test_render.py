@@ -29,8 +29,8 @@ def rendered(upstream, objects=(), **fields):
 
 def files_of(upstream, objects=(), **fields):
     result = rendered(upstream, objects, **fields)
-    known = {entry.oid: data for entry, data in upstream.files.values()} | dict(result.blobs)
-    return {path: known[entry.oid].decode() for path, entry in result.entries.items()}
+    blobs = {entry.oid: data for entry, data in upstream.files.values()} | dict(result.blobs)
+    return {path: blobs[entry.oid].decode() for path, entry in result.entries.items()}
 
 
 def object_in(text, index=0):
@@ -56,8 +56,8 @@ def test_ids_are_git_s():
     result = rendered(package({"sub/b.yaml": SERVICE, "sub.d/c": "x"}), mutators=(NAMESPACE,))
     assert result.tree == tree_id(result.entries)
     assert all(oid == blob_id(data) for oid, data in result.blobs.items())
-    known = {entry.oid for entry in result.entries.values()}
-    assert result.blobs.keys() <= known
+    ids = {entry.oid for entry in result.entries.values()}
+    assert result.blobs.keys() <= ids
 
 
 def test_an_executable_stays_one():
@@ -80,16 +80,16 @@ def test_comments_and_layout_stay():
 
 
 def test_the_kptfile_names_the_variant_and_its_origin():
-    found = kptfile({}, labels={"region": "eu"}, annotations={"team": "edge"})
+    item = kptfile({}, labels={"region": "eu"}, annotations={"team": "edge"})
     git = {"repo": "https://git.example.com/blueprints.git", "directory": "/monitoring"}
-    assert found["metadata"] == {
+    assert item["metadata"] == {
         "name": "monitoring", "labels": {"region": "eu"}, "annotations": {"team": "edge"}
     }  # fmt: skip
-    assert found["upstream"] == {
+    assert item["upstream"] == {
         "type": "git", "git": {**git, "ref": "monitoring/v1"}, "updateStrategy": "resource-merge"
     }  # fmt: skip
     lock = {**git, "ref": "monitoring/v1", "commit": "c" * 40}
-    assert found["upstreamLock"] == {"type": "git", "git": lock}
+    assert item["upstreamLock"] == {"type": "git", "git": lock}
 
 
 ORIGINS = [
@@ -101,9 +101,9 @@ ORIGINS = [
 
 @pytest.mark.parametrize(("fields", "directory", "ref"), rows(ORIGINS))
 def test_origins(fields, directory, ref):
-    found = object_in(files_of(package({}, **fields))["Kptfile"])
-    assert found["upstream"]["git"]["directory"] == directory
-    assert found["upstream"]["git"]["ref"] == found["upstreamLock"]["git"]["ref"] == ref
+    item = object_in(files_of(package({}, **fields))["Kptfile"])
+    assert item["upstream"]["git"]["directory"] == directory
+    assert item["upstream"]["git"]["ref"] == item["upstreamLock"]["git"]["ref"] == ref
 
 
 def test_an_upstream_that_was_cloned_itself_is_not_the_origin():
@@ -120,8 +120,8 @@ PIPELINES = [
 
 @pytest.mark.parametrize("text", rows(PIPELINES))
 def test_functions_of_the_policy_come_before_those_of_the_package(text):
-    found = kptfile({"Kptfile": f"{KPTFILE}pipeline:{text}"}, mutators=(NAMESPACE,))
-    assert found["pipeline"]["mutators"] == [
+    item = kptfile({"Kptfile": f"{KPTFILE}pipeline:{text}"}, mutators=(NAMESPACE,))
+    assert item["pipeline"]["mutators"] == [
         {"image": "set-namespace", "name": "PackageVariant.monitoring-eu.set-namespace.0",
          "configMap": {"namespace": "edge"}},
         {"image": "set-labels", "configMap": {"a": "b"}},
@@ -134,15 +134,13 @@ def test_conditions_and_gates_are_added_to_those_that_are_there():
         "status:\n  conditions:\n  - {type: z.example.com, status: 'True'}\n"
         "  - {type: config.injection.ConfigMap.settings, status: 'True', reason: Old, message: m}\n"
     )
-    found = kptfile(
-        {"Kptfile": text, "a.yaml": point(), "b.yaml": point(name="b", mark="optional")}
-    )
-    assert [gate["conditionType"] for gate in found["info"]["readinessGates"]] == [
+    item = kptfile({"Kptfile": text, "a.yaml": point(), "b.yaml": point(name="b", mark="optional")})
+    assert [gate["conditionType"] for gate in item["info"]["readinessGates"]] == [
         "z.example.com", "config.injection.ConfigMap.settings"
     ]  # fmt: skip
     problem = {"status": "False", "reason": "NoResourceSelected",
                "message": "the variant has no injectors"}  # fmt: skip
-    assert found["status"]["conditions"] == [
+    assert item["status"]["conditions"] == [
         {"type": "z.example.com", "status": "True"},
         {"type": "config.injection.ConfigMap.settings", **problem},
         {"type": "config.injection.ConfigMap.b", **problem},
@@ -158,11 +156,11 @@ CONTEXT = (
 
 
 def test_the_package_context_is_made_where_it_is_missing():
-    found = object_in(files_of(package({}), context={"a": "yes"})["package-context.yaml"])
-    assert found["data"] == {
+    item = object_in(files_of(package({}), context={"a": "yes"})["package-context.yaml"])
+    assert item["data"] == {
         "name": "monitoring", "package-path": "clusters/eu/monitoring", "a": "yes"
     }  # fmt: skip
-    assert found["metadata"]["annotations"] == {"config.kubernetes.io/local-config": "true"}
+    assert item["metadata"]["annotations"] == {"config.kubernetes.io/local-config": "true"}
 
 
 def test_the_package_context_is_extended_where_it_is_there():
@@ -173,13 +171,13 @@ def test_the_package_context_is_extended_where_it_is_there():
 @pytest.mark.parametrize("context", [{}, {"region": "eu"}])
 def test_removing_a_key_comes_after_setting_it(context):
     upstream = package({"package-context.yaml": CONTEXT})
-    found = files_of(upstream, context=context, remove_keys=("region", "other"))
-    assert "region" not in object_in(found["package-context.yaml"])["data"]
+    changed_files = files_of(upstream, context=context, remove_keys=("region", "other"))
+    assert "region" not in object_in(changed_files["package-context.yaml"])["data"]
 
 
 def test_a_context_that_is_not_local_is_an_object_like_any_other():
-    found = files_of(package({"package-context.yaml": CONTEXT}), mutators=(NAMESPACE,))
-    assert object_in(found["package-context.yaml"])["metadata"]["namespace"] == "edge"
+    changed_files = files_of(package({"package-context.yaml": CONTEXT}), mutators=(NAMESPACE,))
+    assert object_in(changed_files["package-context.yaml"])["metadata"]["namespace"] == "edge"
 
 
 @pytest.mark.parametrize("fields", [{"context": {"name": "x"}}, {"remove_keys": ("package-path",)}])
@@ -194,44 +192,40 @@ def test_reserved_keys_are_not_the_variant_s(fields):
 def test_injection_replaces_the_whole_field():
     text = f"{point()}data:\n  old: value\nbinaryData:\n  kept: AAAA\n"
     source = config_map("eu", data={"new": "value"}, binaryData={"gone": "BBBB"})
-    found = object_in(
-        files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
-    )
-    assert (found["data"], found["binaryData"]) == ({"new": "value"}, {"kept": "AAAA"})
-    assert found["metadata"]["annotations"]["kpt.dev/injected-resource"] == "eu"
+    item = object_in(files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"])
+    assert (item["data"], item["binaryData"]) == ({"new": "value"}, {"kept": "AAAA"})
+    assert item["metadata"]["annotations"]["kpt.dev/injected-resource"] == "eu"
 
 
 def test_comments_stay_where_the_keys_are_the_same():
     text = f"{point()}data:\n  region: none # where it is\n"
     source = config_map("eu", data={"region": "no"})
-    found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
-    assert '  region: "no" # where it is\n' in found
+    content = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
+    assert '  region: "no" # where it is\n' in content
 
 
 def test_comments_stay_on_what_stays_where_keys_come_and_go():
     text = f"{point()}data:\n  region: none # where it is\n  old: gone # with its key\n"
     source = config_map("eu", data={"region": "none", "added": "new"})
-    found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
-    assert found.endswith("data:\n  region: none # where it is\n  added: new\n")
+    content = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
+    assert content.endswith("data:\n  region: none # where it is\n  added: new\n")
 
 
 def test_unchanged_fields_of_an_injected_spec_keep_their_lines():
     lines = "spec:\n  limits: {cpu: 1} # small\n  zones: # here\n  - a # first\n"
     text = f"{point('Site', 'example.com/v1')}{lines}  size: 1 # of it\n"
     source = site("eu", spec={"zones": ["a"], "size": 3, "limits": {"cpu": 1, "ram": 2}})
-    found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
-    assert lines.replace("cpu: 1", "cpu: 1, ram: 2") in found
-    assert found.endswith("  size: 3 # of it\n")
+    content = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
+    assert lines.replace("cpu: 1", "cpu: 1, ram: 2") in content
+    assert content.endswith("  size: 3 # of it\n")
 
 
 def test_a_spec_is_injected_too():
     text = point("Site", "example.com/v1")
     source = site("eu", spec={"zones": ["a"], "size": 3}, status={"seen": True})
-    found = object_in(
-        files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"]
-    )
-    assert found["spec"] == {"zones": ["a"], "size": 3}
-    assert "status" not in found
+    item = object_in(files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),))["a.yaml"])
+    assert item["spec"] == {"zones": ["a"], "size": 3}
+    assert "status" not in item
 
 
 def test_an_optional_injection_without_an_object_changes_no_file():
@@ -248,8 +242,10 @@ def test_functions_see_what_was_injected():
         "spec": {"template": {"metadata": {"labels": {"app": "x"}}}},
     }  # fmt: skip
     labels = FunctionSpec("set-labels", config={"env": "prod"})
-    found = files_of(package({"a.yaml": text}), [source], injectors=(by("eu"),), mutators=(labels,))
-    template = object_in(found["a.yaml"])["spec"]["template"]
+    changed_files = files_of(
+        package({"a.yaml": text}), [source], injectors=(by("eu"),), mutators=(labels,)
+    )
+    template = object_in(changed_files["a.yaml"])["spec"]["template"]
     assert template["metadata"]["labels"] == {"app": "x", "env": "prod"}
     assert source["spec"]["template"]["metadata"]["labels"] == {"app": "x"}
 
@@ -277,17 +273,17 @@ def test_local_configuration_is_passed_by():
 
 
 def test_the_later_of_two_functions_wins_and_what_ends_as_it_began_stays():
-    there = FunctionSpec("set-namespace", config={"namespace": "there"})
+    other_namespace = FunctionSpec("set-namespace", config={"namespace": "there"})
     back = FunctionSpec("set-namespace", config={"namespace": "here"})
     upstream = package({"a.yaml": f"{SERVICE}  namespace: 'here'\n"})
-    result = rendered(upstream, mutators=(there, back))
+    result = rendered(upstream, mutators=(other_namespace, back))
     assert result.entries["a.yaml"] == upstream.files["a.yaml"][0]
 
 
 def test_json_is_an_object_too():
     text = '{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}\n'
-    found = files_of(package({"a.json": text}), mutators=(NAMESPACE,))["a.json"]
-    value = Manifest.parse(found.encode(), "a.json").documents[0].value
+    content = files_of(package({"a.json": text}), mutators=(NAMESPACE,))["a.json"]
+    value = Manifest.parse(content.encode(), "a.json").documents[0].value
     assert value["metadata"] == {"name": "web", "namespace": "edge"}
 
 
@@ -362,8 +358,8 @@ def test_a_prepared_package_yields_the_same_bytes(data, namespace, context, labe
 def test_a_rendered_package_is_readable_and_has_the_given_values(data, namespace, context):
     result = render_with(ONCE, data, namespace, context, {})
     assert result.tree == tree_id(result.entries)
-    known = {entry.oid: data for entry, data in UPSTREAM.files.values()} | dict(result.blobs)
-    text = {path: known[entry.oid].decode() for path, entry in result.entries.items()}
+    blobs = {entry.oid: data for entry, data in UPSTREAM.files.values()} | dict(result.blobs)
+    text = {path: blobs[entry.oid].decode() for path, entry in result.entries.items()}
     assert object_in(text["a.yaml"], 1)["data"] == data
     for path, index in (("a.yaml", 0), ("a.yaml", 1), ("b.yaml", 0), ("sub/c.yaml", 0)):
         assert object_in(text[path], index)["metadata"]["namespace"] == namespace

@@ -47,10 +47,10 @@ FUNCTIONS = [
 def test_a_function_that_would_change_it_fails_by_name(name, config, text):
     with pytest.raises(InvalidInput) as failure:
         after(text, name, **config)
-    told = str(failure.value)
-    assert "a.yaml" in told
-    assert name in told
-    assert "sealed by" in told
+    sentence = str(failure.value)
+    assert "a.yaml" in sentence
+    assert name in sentence
+    assert "sealed by" in sentence
     assert "exclude" in failure.value.remedy
 
 
@@ -86,8 +86,8 @@ def test_a_script_or_a_program_that_changes_it_fails_by_name():
         for item in whole["items"]:
             item["metadata"]["labels"] = {"a": "b"}
 
-    told = refused(lambda: changed({"a.yaml": SEALED}, label))
-    assert "fn: a.yaml: Secret/db: " in told
+    sentence = refused(lambda: changed({"a.yaml": SEALED}, label))
+    assert "fn: a.yaml: Secret/db: " in sentence
 
 
 def test_a_program_may_return_or_remove_it():
@@ -114,12 +114,12 @@ def test_values_copied_or_put_into_it_fail_by_name():
 
 def test_an_injection_into_it_fails_by_name():
     seal = SEALED[SEALED.index("sops:") :]
-    told = refused(
+    sentence = refused(
         lambda: run(
             {"a.yaml": point(mark="optional") + f"data:\n  a: old\n{seal}"},
             objects=[config_map("eu", data={"a": "new"})],
             injectors=(by("eu"),),
         )
     )
-    assert "a.yaml" in told
-    assert "injection" in told
+    assert "a.yaml" in sentence
+    assert "injection" in sentence

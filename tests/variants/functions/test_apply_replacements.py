@@ -142,8 +142,8 @@ def test_a_later_replacement_copies_what_an_earlier_one_has_put_there():
             "fieldPaths: [spec.image]}]}"
         ),
     )
-    found = run(files_with(*chain))["target.yaml"]
-    assert "image: web # pinned" in found
+    text = run(files_with(*chain))["target.yaml"]
+    assert "image: web # pinned" in text
 
 
 def test_an_injected_value_is_copied_for_every_target():
@@ -158,8 +158,8 @@ def test_an_injected_value_is_copied_for_every_target():
 
 def test_the_name_in_the_package_context_is_copied():
     entry = copy("metadata.name").replace("name: values", "name: kptfile.kpt.dev")
-    found = run(files_with(entry), path="clusters/eu/shop")["target.yaml"]
-    assert "name: shop # ours" in found
+    text = run(files_with(entry), path="clusters/eu/shop")["target.yaml"]
+    assert "name: shop # ours" in text
 
 
 def test_apply_replacements_sees_only_selected_objects():
@@ -281,8 +281,8 @@ def test_a_field_that_some_objects_lack_is_set_in_the_others():
         **files_with(copy("spec.replicas", select="{version: v1}")),
         "Kptfile": kptfile("{image: apply-replacements, tag: v0.1.1, configPath: config.yaml}"),
     }
-    found = run(files)
-    assert "replicas: web" in found["target.yaml"]
+    changed_files = run(files)
+    assert "replicas: web" in changed_files["target.yaml"]
     [result] = rendered(files).results
     assert (result.severity, result.message.split(",")[0]) == (
         "info",

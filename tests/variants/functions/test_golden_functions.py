@@ -15,18 +15,18 @@ FIXTURES = Path(__file__).parents[3] / "fixtures/functions"
 def rendered_files(folder):
     files = {path: data.decode() for path, data in files_below(folder).items()}
     result = rendered(files)
-    known = {entry.oid: data for entry, data in package(files).files.values()}
-    known |= dict(result.blobs)
-    return {path: known[entry.oid] for path, entry in result.entries.items() if path not in OURS}
+    blobs = {entry.oid: data for entry, data in package(files).files.values()}
+    blobs |= dict(result.blobs)
+    return {path: blobs[entry.oid] for path, entry in result.entries.items() if path not in OURS}
 
 
 @pytest.mark.parametrize("name", sorted(FUNCTIONS_BY_NAME))
 def test_golden(name, update_golden):
     case = FIXTURES / name
-    found = rendered_files(case / "input")
+    files = rendered_files(case / "input")
     if update_golden:
-        write(case / "expected", found)
-    assert {path: data.decode() for path, data in found.items()} == {
+        write(case / "expected", files)
+    assert {path: data.decode() for path, data in files.items()} == {
         path: data.decode() for path, data in files_below(case / "expected").items()
     }
 

@@ -116,9 +116,9 @@ def test_a_schema_with_a_field_of_another_type_demands_nothing_by_it(field, odd)
     assert "bug" not in checked({"crd.yaml": crd, "site.yaml": SITE})
 
 
-@pytest.mark.parametrize(("files", "told"), rows(FAULTS))
-def test_kubeconform_reports_schema_errors(files, told):
-    assert checked(files) == told
+@pytest.mark.parametrize(("files", "findings"), rows(FAULTS))
+def test_kubeconform_reports_schema_errors(files, findings):
+    assert checked(files) == findings
 
 
 CONFIGURED = [
@@ -143,11 +143,11 @@ CONFIGURED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "data", "told"), rows(CONFIGURED))
-def test_configured(files, data, told):
-    found = checked(files, **data)
-    assert told in found
-    assert bool(told) == bool(found)
+@pytest.mark.parametrize(("files", "data", "findings"), rows(CONFIGURED))
+def test_configured(files, data, findings):
+    results = checked(files, **data)
+    assert findings in results
+    assert bool(findings) == bool(results)
 
 
 def test_a_validator_judges_what_the_mutators_have_made():
@@ -176,7 +176,7 @@ def test_every_variant_is_judged_by_what_is_its_own(more):
     point = f"metadata:\n  name: web\n  annotations:\n{mark}"
     files = {"web.yaml": WEB.replace("metadata:\n  name: web\n", point, 1), "b.yaml": WEB}
     prepared = prepare_package(package(files), RenderLimits())
-    told = []
+    outcomes = []
     for size in (3, "x", 4):
         content = {"replicas": size, "selector": {}, "template": {}}
         site = {"apiVersion": "apps/v1", "kind": "Deployment",
@@ -188,11 +188,11 @@ def test_every_variant_is_judged_by_what_is_its_own(more):
             NOBODY.run_until_answered(
                 lambda known, it=(variant, inputs): render_variant(prepared, *it, known)
             )
-            told.append("")
+            outcomes.append("")
         except InvalidInput as error:
-            told.append(str(error))
-    assert [bool(one) for one in told] == [False, True, False]
-    assert "web.yaml:" in told[1]
+            outcomes.append(str(error))
+    assert [bool(one) for one in outcomes] == [False, True, False]
+    assert "web.yaml:" in outcomes[1]
 
 
 # ---- against the schemas as they are published ---------------------------------------------------

@@ -237,8 +237,8 @@ def nothing(whole):
 
 def test_a_program_is_shown_the_items_with_numbers_of_their_own():
     files = {"a.yaml": f"{LOCAL}---\n{listed(WEB, MAP)}---\n{ODD}"}
-    found, [seen] = after(files, nothing, "exec: fn")
-    assert found == {}
+    changed_files, [seen] = after(files, nothing, "exec: fn")
+    assert changed_files == {}
     notes = {it["metadata"]["name"]: it["metadata"]["annotations"] for it in seen["items"]}
     numbers = [notes[name][f"{NEW}index"] for name in ("t", "web", "m", "s")]
     assert numbers == ["0", "1", "2", "3"]
@@ -306,17 +306,17 @@ def test_rearranged_items_in_crlf_keep_their_line_breaks():
 def test_later_functions_see_what_a_program_rearranged():
     entries = ("exec: fn", "{image: set-image, configMap: {name: app, newTag: '2'}}",
                "{image: apply-setters, configMap: {replicas: '7'}}")  # fmt: skip
-    found, _ = after({"a.yaml": listed(WEB, MAP)}, put_in_front, *entries)
+    changed_files, _ = after({"a.yaml": listed(WEB, MAP)}, put_in_front, *entries)
     want = CAR.replace('"app:1"', "app:2").replace("  2 #", "  7 #")
-    assert found == {"a.yaml": listed(want, MAP)}
+    assert changed_files == {"a.yaml": listed(want, MAP)}
 
 
 def test_an_item_with_an_anchor_is_written_all_the_same():
     web = WEB.replace("shop\n", "&ns shop\n")
     maps = [text.replace("shop\n", "*ns\n") for text in SHARED[1:]]
     for items in ([web, *maps], [SHARED[1], WEB.replace("name: log", "name: *x")]):
-        found = changed({"a.yaml": listed(*items)}, put_in_front)["a.yaml"]
-        assert found.count("name: car") == 1
+        content = changed({"a.yaml": listed(*items)}, put_in_front)["a.yaml"]
+        assert content.count("name: car") == 1
 
 
 def test_a_result_about_an_item_has_its_line():
@@ -338,19 +338,21 @@ def test_no_list_can_be_added():
 
 
 def test_a_list_for_tools_alone_does_not_disturb_programs():
-    found = changed({"a.yaml": MARKED, "b.yaml": WEB}, bump)
-    assert found == {"b.yaml": WEB.replace("2 #", "3 #")}
+    changed_files = changed({"a.yaml": MARKED, "b.yaml": WEB}, bump)
+    assert changed_files == {"b.yaml": WEB.replace("2 #", "3 #")}
 
 
 def test_a_new_object_for_the_list_s_file_stands_behind_it():
     entry = "{image: upsert-resource, configPath: u.yaml}"
     note = "  annotations:\n    config.kubernetes.io/target-path: a.yaml\n"
     new = listed(f"{BARE}{note}", head=f"apiVersion: v1\nkind: List\n{MARK}")
-    found = run({"Kptfile": kptfile(entry), "u.yaml": new, "a.yaml": listed(WEB, MAP)})
-    assert found == {"a.yaml": f"{listed(WEB, MAP)}---\n{BARE}"}
+    item = run({"Kptfile": kptfile(entry), "u.yaml": new, "a.yaml": listed(WEB, MAP)})
+    assert item == {"a.yaml": f"{listed(WEB, MAP)}---\n{BARE}"}
 
 
 def test_a_policy_s_function_sees_items_too():
     function = FunctionSpec("set-annotations", config={"a": "b"})
-    found = run({"a.yaml": listed(MAP)}, function)
-    assert found == {"a.yaml": listed(MAP.replace("shop\n", "shop\n  annotations:\n    a: b\n"))}
+    changed_files = run({"a.yaml": listed(MAP)}, function)
+    assert changed_files == {
+        "a.yaml": listed(MAP.replace("shop\n", "shop\n  annotations:\n    a: b\n"))
+    }

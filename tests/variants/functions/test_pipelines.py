@@ -61,8 +61,8 @@ def test_a_function_may_change_what_a_later_one_is_configured_by(local):
     only = ", selectors: [{kind: ConfigMap}]}"
     files = {"Kptfile": kptfile(entries[0][:-1] + only, entries[1]),
              "values.yaml": VALUES.format(local, "old"), "a.yaml": SERVICE}  # fmt: skip
-    found = run(files)
-    assert found == {"values.yaml": VALUES.format(local, "shop"),
+    changed_files = run(files)
+    assert changed_files == {"values.yaml": VALUES.format(local, "shop"),
                      "a.yaml": SERVICE.replace("web #", "shop #")}  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def test_two_functions_report_in_their_order():
     setters = FunctionSpec("create-setters", config={"secret": "other"})
     other = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: other\n"
     result = rendered({"a.yaml": SERVICE, "b.yaml": other}, LIST, setters, LIST)
-    assert [found.message.split(",")[0] for found in result.results] == [
+    assert [remark.message.split(",")[0] for remark in result.results] == [
         "Name: app", "Name: app", "Name: secret"]  # fmt: skip
 
 

@@ -54,8 +54,8 @@ MATCHES = [
 
 @pytest.mark.parametrize(("expression", "text", "groups"), MATCHES)
 def test_matching(expression, text, groups):
-    found = compile_regex(expression).match(text)
-    assert (None if found is None else found[1:]) == groups
+    match = compile_regex(expression).match(text)
+    assert (None if match is None else match[1:]) == groups
 
 
 REFUSED = [
@@ -140,5 +140,5 @@ PIECES = st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "|"]))
 def test_expressions_match_like_python_s(pieces, text):
     expression = "".join(atom + bar for atom, bar in pieces)
     wanted = re.fullmatch(expression, text)
-    found = compile_regex(expression).match(text)
-    assert found == ((text, *wanted.groups()) if wanted else None)
+    match = compile_regex(expression).match(text)
+    assert match == ((text, *wanted.groups()) if wanted else None)

@@ -181,13 +181,13 @@ def test_list_setters():
         "e: [dev] # kpt-set: ${two}${setters}\nf: x # ours\n"
     )
     result = rendered({"a.yaml": text}, FunctionSpec("list-setters"))
-    assert [found.message for found in result.results] == [
+    assert [remark.message for remark in result.results] == [
         "Name: envs, Value: [dev, qa], Type: array, Count: 1",
         "Name: image, Value: web, Type: str, Count: 1",
         "Name: n, Value: 4, Type: int, Count: 2",
         "Name: tag, Value: 1.1, Type: str, Count: 1",
     ]
-    assert {found.severity for found in result.results} == {"info"}
+    assert {remark.severity for remark in result.results} == {"info"}
     assert run({"a.yaml": text}, FunctionSpec("list-setters")) == {}
 
 
@@ -198,9 +198,9 @@ WORDS = st.text("ab-.${", min_size=1, max_size=4).filter(lambda text: "${" not i
 def test_derived_setter_values_yield_the_value_again(parts, last):
     pattern = "".join(f"{literal}${{{name}}}" for literal, name in parts) + last
     values = {name: f"{name}1" for name in setter_names(pattern)}
-    found = derive_values(pattern, fill_pattern(pattern, values, SizeCounter(), ()))
-    assert found.keys() == values.keys()
-    assert fill_pattern(pattern, found, SizeCounter(), ()) == fill_pattern(
+    derived = derive_values(pattern, fill_pattern(pattern, values, SizeCounter(), ()))
+    assert derived.keys() == values.keys()
+    assert fill_pattern(pattern, derived, SizeCounter(), ()) == fill_pattern(
         pattern, values, SizeCounter(), ()
     )
 

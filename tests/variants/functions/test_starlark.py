@@ -70,8 +70,8 @@ def after(files, source, image="starlark:v0.5", **fields):
 
 
 def test_a_change_of_a_script_is_made_in_the_text():
-    found = after({"web.yaml": WEB}, SET_REPLICAS)
-    assert found == {"web.yaml": WEB.replace("replicas: 2 #", "replicas: 5 #")}
+    changed_files = after({"web.yaml": WEB}, SET_REPLICAS)
+    assert changed_files == {"web.yaml": WEB.replace("replicas: 2 #", "replicas: 5 #")}
 
 
 IMAGES = [
@@ -83,8 +83,8 @@ IMAGES = [
 
 @pytest.mark.parametrize("image", IMAGES)
 def test_all_images_of_the_catalog_are_this_function(image):
-    found = after({"web.yaml": WEB}, SET_REPLICAS, image)
-    assert "replicas: 5 # enough" in found["web.yaml"]
+    changed_files = after({"web.yaml": WEB}, SET_REPLICAS, image)
+    assert "replicas: 5 # enough" in changed_files["web.yaml"]
 
 
 def test_a_config_map_in_the_kptfile():
@@ -97,22 +97,24 @@ def test_a_config_map_in_the_kptfile():
         " selectors: [{kind: ConfigMap, name: m}]}"
     )
     text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: m # it\n"
-    found = run({"Kptfile": kptfile(entry), "a.yaml": text}, answering=runner())
-    assert found == {"a.yaml": f'{text}data:\n  size: "7"\n'}
+    item = run({"Kptfile": kptfile(entry), "a.yaml": text}, answering=runner())
+    assert item == {"a.yaml": f'{text}data:\n  size: "7"\n'}
 
 
 def test_a_function_of_the_policy():
     source = "for r in ctx.resource_list['items']: r['metadata']['labels'] = {'a': 'b'}"
     text = "apiVersion: v1\nkind: Service\nmetadata:\n  name: m # it\n"
     function = FunctionSpec("starlark", config={"source": source})
-    found = run({"a.yaml": text}, function, answering=runner())
-    assert found == {"a.yaml": f"{text}  labels:\n    a: b\n"}
+    changed_files = run({"a.yaml": text}, function, answering=runner())
+    assert changed_files == {"a.yaml": f"{text}  labels:\n    a: b\n"}
 
 
 def test_metadata_has_annotations_as_it_has_with_kpt():
     source = 'for r in ctx.resource_list["items"]:\n  r["metadata"]["annotations"]["a"] = "b"'
-    found = after({"a.yaml": "apiVersion: v1\nkind: Service\nmetadata:\n  name: m\n"}, source)
-    assert found["a.yaml"].endswith("  name: m\n  annotations:\n    a: b\n")
+    changed_files = after(
+        {"a.yaml": "apiVersion: v1\nkind: Service\nmetadata:\n  name: m\n"}, source
+    )
+    assert changed_files["a.yaml"].endswith("  name: m\n  annotations:\n    a: b\n")
 
 
 def test_objects_come_and_go():
@@ -121,9 +123,9 @@ def test_objects_come_and_go():
         "ctx.resource_list['items'] = [r for r in items if r['kind'] != 'Service'] + [{\n"
         "  'apiVersion': 'v1', 'kind': 'Secret', 'metadata': {'name': 'new'}}]"
     )
-    found = after({"web.yaml": WEB}, source)
-    assert found["web.yaml"] == WEB.partition("---\n")[0]
-    assert [path for path in found if path != "web.yaml"] == ["secret_new.yaml"]
+    changed_files = after({"web.yaml": WEB}, source)
+    assert changed_files["web.yaml"] == WEB.partition("---\n")[0]
+    assert [path for path in changed_files if path != "web.yaml"] == ["secret_new.yaml"]
 
 
 def test_variants_are_given_their_own_answers():
@@ -134,8 +136,8 @@ def test_variants_are_given_their_own_answers():
         "  if r['kind'] == 'Service':\n"
         "    r['spec'] = {'app': context['data']['name']}"
     )
-    found = after({"web.yaml": WEB}, names, name="monitoring-eu", path="monitoring-eu")
-    assert "app: monitoring-eu" in found["web.yaml"]
+    changed_files = after({"web.yaml": WEB}, names, name="monitoring-eu", path="monitoring-eu")
+    assert "app: monitoring-eu" in changed_files["web.yaml"]
 
 
 FAILURES = [
@@ -152,13 +154,13 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(
-    ("config", "told"), [r[1:] for r in FAILURES], ids=[r[0] for r in FAILURES]
+    ("config", "problem"), [r[1:] for r in FAILURES], ids=[r[0] for r in FAILURES]
 )
-def test_a_variant_fails_with(config, told):
+def test_a_variant_fails_with(config, problem):
     entry = "{image: starlark, configPath: fn.yaml}"
     with pytest.raises(InvalidInput) as caught:
         run({"Kptfile": kptfile(entry), "fn.yaml": config}, answering=runner())
-    assert told in str(caught.value)
+    assert problem in str(caught.value)
     assert caught.value.reason == "RenderFailed"
 
 

@@ -54,8 +54,8 @@ WHOLE = FunctionSpec("ensure-name-substring", config={"append": "-x"})
     "further", [(), (WHOLE,)], ids=["object by object", "with a function of the whole package"]
 )
 def test_a_setting_without_a_match_is_reported(mutator, expected, further):
-    found = remarks(FILES, mutator, *further)
-    assert found == [(severity, mutator.image, text) for severity, text in expected]
+    reported = remarks(FILES, mutator, *further)
+    assert reported == [(severity, mutator.image, text) for severity, text in expected]
 
 
 def test_an_unmatched_setting_of_the_package_s_own_functions_has_its_place():
@@ -92,8 +92,8 @@ def test_variants_of_one_shape_say_the_same():
     lists = [
         (setters(tag=f"v{number}", tagg="x"), image("ngnix", f"v{number}")) for number in range(4)
     ]
-    found = [[it.message for it in each.results] for each in variants_of(FILES, *lists)]
-    assert found == [["no field has a setter tagg", "no container has the image ngnix"]] * 4
+    messages = [[it.message for it in each.results] for each in variants_of(FILES, *lists)]
+    assert messages == [["no field has a setter tagg", "no container has the image ngnix"]] * 4
 
 
 def test_settings_are_matched_with_the_objects_of_each_target():
@@ -109,8 +109,8 @@ def test_settings_are_matched_with_the_objects_of_each_target():
     for objects, injectors in (((), ()), *(((it,), (InjectorSpec("settings"),)) for it in sites)):
         fields = {"objects": objects, "injectors": injectors}
         mutators = (setters(size="x", tagg="y"), image("nginx"))
-        found = remarks(files, *mutators, **fields)
-        assert found == remarks(files, *mutators, WHOLE, **fields)
+        reported = remarks(files, *mutators, **fields)
+        assert reported == remarks(files, *mutators, WHOLE, **fields)
         has_setter = not objects or "size" in objects[0]["data"]
         expected = ("info", "tagg") if has_setter else ("warning", "size, tagg")
-        assert found == [(expected[0], "apply-setters", f"no field has a setter {expected[1]}")]
+        assert reported == [(expected[0], "apply-setters", f"no field has a setter {expected[1]}")]
