@@ -171,13 +171,13 @@ def test_above_the_pass_only_present_traverses_a_result():
     contract = layers()
     [position] = [depth for depth, layer in enumerate(contract) if "present" in layer]
     above = {package for layer in contract[:position] for package in layer}
-    found = {
+    places_by_module = {
         name_of(path): lines
         for path in MODULES
         if path.relative_to(PACKAGE).parts[0] in above
         and (lines := traversals(ast.parse(text_of(path))))
     }
-    assert found == {}
+    assert places_by_module == {}
 
 
 def test_a_traversal_is_found():
@@ -202,26 +202,28 @@ def test_imports_are_at_the_top():
 
 
 def test_no_import_is_for_types_only_or_by_name():
-    found = []
+    problems = []
     for path in MODULES:
         refused = {"TYPE_CHECKING"} if path in LOADS_BY_NAME else BACK_DOORS
-        found += [f"{name_of(path)}: {name}" for name in read_source(path).names.keys() & refused]
-    assert found == []
+        problems += [
+            f"{name_of(path)}: {name}" for name in read_source(path).names.keys() & refused
+        ]
+    assert problems == []
 
 
 def test_a_single_module_of_the_command_line_loads_kube():
     """All that differs between files and a cluster is behind it."""
     loads = re.compile(r'"kube\.|fanout\.kube import|from fanout\.kube')
-    found = [path for path in (PACKAGE / "cli").rglob("*.py") if loads.search(text_of(path))]
-    assert [name_of(path) for path in found] == [name_of(PACKAGE / "cli" / "cluster_access.py")]
+    modules = [path for path in (PACKAGE / "cli").rglob("*.py") if loads.search(text_of(path))]
+    assert [name_of(path) for path in modules] == [name_of(PACKAGE / "cli" / "cluster_access.py")]
 
 
 def test_no_module_imports_the_root():
     """It holds the version; importing it from below is how circles begin."""
-    found = [
+    importers = [
         f"{name_of(path)}:{line}" for path in MODULES for line in read_source(path).root_imports
     ]
-    assert found == []
+    assert importers == []
 
 
 def test_every_directory_with_code_is_a_package():
@@ -244,8 +246,8 @@ def test_the_architecture_page_has_every_package_in_its_layer():
 
 def test_every_package_of_the_contract_exists():
     packages = {package for layer in layers() for package in layer}
-    found = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert packages == {name for name in found if not name.startswith("__") and name != "py"}
+    existing = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert packages == {name for name in existing if not name.startswith("__") and name != "py"}
 
 
 WRITTEN = sorted(
