@@ -98,7 +98,7 @@ def test_the_pages_of_the_first_days(programs, tmp_path):
     assert commands > 40
 
 
-def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(tmp_path):
+def test_the_build_context_of_the_image_makes_a_wheel_of_the_given_version(tmp_path):
     containerfile = (ROOT / "Containerfile").read_text(encoding="utf-8")
     build, _, _ = containerfile.partition("\nFROM ${BASE}\n")
     for line in re.findall(r"^COPY (.+)$", build, flags=re.MULTILINE):

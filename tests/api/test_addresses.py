@@ -53,7 +53,7 @@ def test_numbers_are_read_as_the_operating_system_reads_them(value, bases):
 
 @pytest.mark.parametrize("prefix", ["::ffff:0:0", "::", "::ffff:0:0:0", "64:ff9b::", "64:ff9b:1::"])
 @given(address=st.ip_addresses(v=4, network="169.254.0.0/16"))
-def test_an_address_inside_another_is_judged(prefix, address):
+def test_an_address_inside_another_is_checked(prefix, address):
     assert find_refusal(str(ip_address(int(ip_address(prefix)) + int(address))))
 
 

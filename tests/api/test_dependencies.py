@@ -89,7 +89,7 @@ def test_an_invalid_object_is_not_missing_for_its_dependents():
     assert cross_check([site], InvalidObjects(frozenset(named))) == []
 
 
-def test_variants_that_wait_for_each_other_are_told_the_circle():
+def test_variants_that_wait_for_each_other_are_refused_with_the_circle():
     circle = [
         linked("a", {"variant": "b"}),
         linked("b", {"variant": "c"}),

@@ -68,13 +68,13 @@ def test_a_branch_that_cannot_be_used(name):
 
 
 @pytest.mark.parametrize(("url", "protocol"), GOOD_URLS)
-def test_a_url_that_may_be_gone_to(url, protocol):
+def test_an_allowed_url_is_accepted(url, protocol):
     assert check_url(url) == url
     assert parse_protocol(url) is protocol
 
 
 @pytest.mark.parametrize("url", BAD_URLS)
-def test_a_url_that_may_not_be_gone_to(url):
+def test_a_forbidden_url_is_refused(url):
     with pytest.raises(InvalidValue) as caught:
         check_url(url)
     assert "secret@" not in str(caught.value)

@@ -272,7 +272,7 @@ def test_numbers_that_mean_less_than_they_seem_to_are_doubtful():
     ]
 
 
-def test_a_stage_that_only_joins_is_not_told_to_verify_something():
+def test_a_stage_that_only_joins_gets_no_warning_about_verification():
     stages = [{"name": "dev", "verification": CHECKED}, JOIN]
     policy = made("upstream-policy", stages=stages)
     assert list_errors(policy, severity="warning") == []

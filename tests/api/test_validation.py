@@ -51,7 +51,7 @@ def test_mistakes(row):
     assert faults_of(example(row["kind"], row["text"], row["instead"])) == row["told"]
 
 
-def test_all_faults_of_an_object_are_told_at_once():
+def test_all_faults_of_an_object_are_reported_at_once():
     data = example("UpstreamPolicy", "soak: 24h", "soak: 1d, sok: 1h")
     data["spec"]["upstream"]["package"] = "/x"
     data["spec"]["stages"][0] = 3

@@ -64,7 +64,7 @@ def raising(error: BaseException):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["nothing-like-this"]], ids=str)
-def test_help_loads_no_room_behind_a_verb(arguments):
+def test_help_loads_no_package_behind_a_verb(arguments):
     program = f"""
 import json, sys
 from fanout.cli.main import run_arguments

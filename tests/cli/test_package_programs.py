@@ -28,7 +28,7 @@ def program_package(tmp_path):
     return directory, ("--config", str(tmp_path / "config.yaml"))
 
 
-def test_a_program_changes_the_package_and_its_warning_is_told(program_package, capsys):
+def test_a_program_changes_the_package_and_its_warning_is_reported(program_package, capsys):
     directory, config = program_package
     assert run_arguments(["package", "render", str(directory), *config]) == 0
     expected_output = "warning: note: m.yaml:6: data.text: odd\nchanged: m.yaml\n"
@@ -62,7 +62,7 @@ def test_a_warning_is_no_fault(program_package, capsys):
     assert state(directory) == before
 
 
-def test_a_bad_configuration_is_told(program_package, tmp_path, capsys):
+def test_a_bad_configuration_is_reported(program_package, tmp_path, capsys):
     directory, _ = program_package
     text = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
     text += "functions:\n  executables: [{path: bin/note}]\n"

@@ -174,7 +174,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("files", "lines"), [r[1:] for r in FAULTS], ids=[r[0] for r in FAULTS])
-def test_every_fault_is_told_with_its_place(validate, files, lines):
+def test_every_fault_is_reported_with_its_place(validate, files, lines):
     status, problems = validate(files)
     assert status == 2
     assert len(problems) == len(lines), problems

@@ -159,7 +159,7 @@ def test_records_that_cannot_be_reached_do_not_end_it(fleet, start):
 AGAIN = "Problem of a policy is gone"
 
 
-def test_a_repository_that_is_gone_holds_its_own_variants_and_is_told_once(fleet, start):
+def test_a_repository_that_is_gone_holds_its_own_variants_and_is_reported_once(fleet, start):
     fleet.repository("core")
     fleet.site("cph", "dev", "core")
     missing_path = fleet.repos["core"].path

@@ -285,7 +285,7 @@ def test_a_scenario_that_never_comes_to_rest_is_ended(fanout, tmp_path):
     assert "set spec.advance.until" in err
 
 
-def test_a_rollout_is_told_pass_by_pass_until_it_is_at_rest(fanout, tmp_path):
+def test_a_rollout_is_printed_pass_by_pass_until_it_ends(fanout, tmp_path):
     lines = ["  - {name: a, stage: dev}\n", "  - {name: b, stage: prod}\n"]
     (tmp_path / "rollout.yaml").write_text(ANY + "".join(lines), encoding="utf-8")
     out = fanout("test", "--show", tmp_path / "rollout.yaml", "-o", "json")[1]

@@ -65,7 +65,7 @@ def test_other_kinds_are_shown():
     assert "+  a: word" in patch("{}\n", secret(kind="ConfigMap", a="word"))
 
 
-def test_the_three_sides_are_told_apart():
+def test_the_three_sides_are_distinguished():
     sides = [files(secret(a=a, b=b)) for a, b in (("x1", "y1"), ("x2", "y2"), ("x3", "y2"))]
     masked = mask_secrets(sides, ("before", "upstream", "here"))
     text = "\n".join(format_three_way(*masked))

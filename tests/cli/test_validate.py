@@ -90,7 +90,9 @@ SOUND = [
 ]
 
 
-def test_the_expressions_of_a_policy_that_has_other_faults_are_told_in_the_same_run(company: Fleet):
+def test_the_expressions_of_a_policy_that_has_other_faults_are_reported_in_the_same_run(
+    company: Fleet,
+):
     text = edited(
         (STAGE_EXPR, "stageExpr: traget.metadata.labels.tier"),
         ("packageExpr:", "packageExpr: [1]\n        foo:"),
@@ -274,7 +276,7 @@ NOTHING_MATCHES = [
 @pytest.mark.parametrize(
     ("_", "edit", "words"), NOTHING_MATCHES, ids=[row[0] for row in NOTHING_MATCHES]
 )
-def test_a_selector_that_chooses_nothing_is_told(
+def test_a_selector_that_chooses_nothing_is_reported(
     tmp_path: Path, _: str, edit: tuple[str, str], words: str
 ):
     fleet = Fleet.build(tmp_path)
@@ -300,7 +302,7 @@ def test_policies_without_any_object_beside_them_are_validated_all_the_same(tmp_
     assert warned(fleet) == []
 
 
-def test_an_approval_that_expires_after_nothing_expires_never_and_is_told(company: Fleet):
+def test_an_approval_that_expires_after_nothing_expires_never_and_is_reported(company: Fleet):
     check = "{name: ok, approval: {from: [sre], expires: 0s}}"
     text = edited(("{name: dev, ", f"{{name: dev, requires: [{check}], "))
     path = company.write("other.yaml", text)

@@ -156,7 +156,7 @@ def test_equal_errors_of_many_targets_are_one_line(fleet: Fleet):
     assert "site02.yaml:3) and 17 more: " in line
 
 
-def test_an_expression_that_cannot_be_compiled_is_told_once(fleet: Fleet):
+def test_an_expression_that_cannot_be_compiled_is_reported_once(fleet: Fleet):
     rewrite(fleet, "policy.yaml", ("target.metadata.labels.tier", "targt.metadata.labels.tier"))
     result = fleet.run("validate")
     assert result.out.count("stageExpr") == 1

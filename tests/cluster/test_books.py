@@ -54,7 +54,7 @@ def evidence(**spec):
     }
 
 
-def test_the_branch_of_a_book():
+def test_the_branch_of_a_policy_has_its_name():
     assert branch_ref("default", KEY) == "refs/heads/fanout/default/platform/monitoring"
     assert branch_ref("eu", RecordsKey("platform", "")) == "refs/heads/fanout/eu/platform/_"
 
@@ -119,7 +119,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("sentence", "data", "problem"), BROKEN, ids=map(itemgetter(0), BROKEN))
-def test_a_broken_record_is_told(sentence, data, problem):
+def test_a_broken_record_is_reported(sentence, data, problem):
     with pytest.raises(UnreadableStateError, match=problem):
         parse_record(data, KEY)
 
@@ -148,7 +148,7 @@ BROKEN_LINES = [
 @pytest.mark.parametrize(
     ("sentence", "data", "problem"), BROKEN_LINES, ids=map(itemgetter(0), BROKEN_LINES)
 )
-def test_a_broken_status_file_is_told(sentence, data, problem):
+def test_a_broken_status_file_is_reported(sentence, data, problem):
     with pytest.raises(UnreadableStateError, match=problem):
         parse_shard(data, shard_path("a"))
 

@@ -36,7 +36,7 @@ def test_refused(sentence, text, count, tmp_path):
     assert all(str(path) in line for line in str(error.value).splitlines())
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path):
+def test_a_file_that_is_not_there_is_reported(tmp_path):
     with pytest.raises(InvalidFiles, match="cannot be read"):
         read_configuration(tmp_path / "fanout.yaml")
 

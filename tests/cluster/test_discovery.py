@@ -85,7 +85,7 @@ def test_a_circle_of_links_ends(tmp_path):
     assert names(discover_manifests([tmp_path]), tmp_path) == ["a/b/x.yaml"]
 
 
-def test_a_link_to_nothing_a_pipe_and_a_missing_root_are_told(tmp_path):
+def test_a_link_to_nothing_a_pipe_and_a_missing_root_are_reported(tmp_path):
     (tmp_path / "gone.yaml").symlink_to("nowhere.yaml")
     os.mkfifo(tmp_path / "pipe.yaml")
     manifests = discover_manifests([tmp_path, tmp_path / "missing"])

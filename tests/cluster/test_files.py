@@ -312,7 +312,7 @@ UNREAD = [
 
 @pytest.mark.parametrize("ours", [False, True], ids=["cluster objects", "declared objects"])
 @pytest.mark.parametrize(("sentence", "data", "problem"), UNREAD, ids=map(itemgetter(0), UNREAD))
-def test_a_file_that_cannot_be_read_is_told_and_the_others_are_read(
+def test_a_file_that_cannot_be_read_is_reported_and_the_others_are_read(
     sentence, data, problem, ours, tmp_path
 ):
     begin = b"# fanout.dev/\n" if ours else b""
@@ -354,7 +354,7 @@ def test_of_two_objects_of_one_name_none_is_used(tmp_path):
     assert [key.name for key in declared.left_out] == ["edge"]
 
 
-def test_two_objects_of_one_name_are_told_with_both_places(tmp_path):
+def test_two_objects_of_one_name_are_reported_with_both_places(tmp_path):
     write(
         tmp_path,
         {
@@ -407,7 +407,7 @@ def test_a_declared_object_s_fields_can_be_placed_later(tmp_path):
     assert declared.where(item).line == 6
 
 
-def test_a_directory_that_is_not_there_is_told(tmp_path):
+def test_a_directory_that_is_not_there_is_reported(tmp_path):
     declared = FileCluster([tmp_path / "nowhere"]).read()
     assert lines(declared, tmp_path) == ["nowhere: does not exist; correct the path of -f"]
     assert [it.source for it in declared.unread] == [str(tmp_path / "nowhere")]

@@ -15,7 +15,7 @@ def read(root: Path, text: str) -> tuple[DeclaredObjects, list[str]]:
     return declared, [str(fault).removeprefix(f"{root}/a.yaml:") for fault in declared.faults]
 
 
-def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path: Path):
+def test_labels_that_are_no_text_are_reported_and_the_object_is_there(tmp_path: Path):
     """An API server takes none of them; the object is not taken away for it."""
     text = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n  labels:\n    tier: 1\n"
@@ -33,7 +33,7 @@ def test_labels_that_are_no_text_are_told_and_the_object_is_there(tmp_path: Path
     assert declared.unread == ()
 
 
-def test_a_key_of_an_object_of_ours_that_yaml_takes_for_another_is_told(tmp_path: Path):
+def test_a_key_of_an_object_of_ours_that_yaml_takes_for_another_is_reported(tmp_path: Path):
     text = (
         "apiVersion: fanout.dev/v1alpha1\nkind: Repository\n"
         "metadata: {name: edge, labels: {on: x, 'true-ish': z}}\nspec: {url: /x}\n"
@@ -66,7 +66,7 @@ def test_an_object_of_ours_under_another_version_is_not_taken_for_a_cluster_s(
     assert len(declared.objects) == (not ours)
 
 
-def test_a_missing_version_is_told_with_ours_where_the_kind_is_ours(tmp_path: Path):
+def test_a_missing_version_of_our_kind_is_reported_with_our_version(tmp_path: Path):
     _, problems = read(tmp_path, "kind: Repository\nmetadata: {name: edge}\nspec: {url: /x}\n")
     version = "apiVersion: is missing or not a string; write fanout.dev/v1alpha1"
     assert problems == [f"1: Repository/edge: {version}"]

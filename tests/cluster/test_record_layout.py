@@ -152,7 +152,7 @@ def test_a_forged_message_changes_no_author_in_either_layout(remote):
     assert state.unreadable == ()
 
 
-def test_a_record_that_was_edited_or_removed_is_told_in_either_layout(remote):
+def test_a_record_that_was_edited_or_removed_is_reported_in_either_layout(remote):
     (flat,) = add_flat(remote, "first")
     names = [flat, *remote.process().append(KEY, [evidence("a"), evidence("b")], JO, AT)]
     paths = [f"records/flat/{flat}.json", *map(record_path, names[1:])]
@@ -163,7 +163,7 @@ def test_a_record_that_was_edited_or_removed_is_told_in_either_layout(remote):
     assert [line.split(": ", 1)[1].split(" ")[0] for line in state.unreadable] == paths[:2]
 
 
-def test_a_second_file_of_one_name_is_told(remote):
+def test_a_second_file_of_one_name_is_reported(remote):
     (name,) = remote.process().append(KEY, [evidence()], JO, AT)
     remote.commit(REF, {flat_path(name): encode_canonical(evidence("forged"))}, KIM, AT)
     state = remote.process().read([KEY])[KEY]
@@ -172,7 +172,7 @@ def test_a_second_file_of_one_name_is_told(remote):
 
 
 @pytest.mark.parametrize("directory", ["0", "0/0/0", "flat/a", "other"])
-def test_a_record_in_another_directory_is_told(remote, directory):
+def test_a_record_in_another_directory_is_reported(remote, directory):
     remote.process().append(KEY, [evidence()], JO, AT)
     path = f"records/{directory}/20260301t120000z-abc.json"
     remote.commit(REF, {path: encode_canonical(evidence())}, KIM, AT)

@@ -211,7 +211,7 @@ def test_status_and_records_do_not_touch_each_other(remote):
     assert remote.process().read([KEY])[KEY] == book
 
 
-def test_writing_a_status_answers_where_its_book_is_then(remote):
+def test_writing_a_status_returns_the_commits_of_its_branch(remote):
     records = remote.process()
     head = records.put_status(status("", a="1"), AT)[KEY]
     assert head == remote.head(REF)
@@ -253,7 +253,7 @@ def test_lines_are_removed_and_with_the_last_one_the_file(remote):
     assert remote.process().read([KEY])[KEY].status == RecordedStatus()
 
 
-def test_all_books_are_written_or_none(remote):
+def test_statuses_of_all_policies_are_written_or_none(remote):
     records = remote.process()
     both = {
         KEY: StatusChange("", revisions(a="1")),
@@ -271,7 +271,7 @@ def test_all_books_are_written_or_none(remote):
     assert (remote.head(REF), remote.head(OTHER_REF)) == heads
 
 
-def test_a_book_that_was_begun_in_between_is_a_conflict(remote):
+def test_a_branch_that_was_created_in_between_is_a_conflict(remote):
     records = remote.process()
     assert records.read([KEY])[KEY].head == ""
     remote.process().append(KEY, [evidence()], KIM, AT)
@@ -314,7 +314,7 @@ def test_a_rewritten_branch_is_read_anew(remote):
     assert record.at == AT + timedelta(days=1)
 
 
-def test_a_branch_that_was_deleted_is_an_empty_book(remote):
+def test_a_deleted_branch_has_no_records(remote):
     records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
     records.read([KEY])

@@ -45,7 +45,7 @@ def test_each_write_is_a_commit_on_the_one_before(remote):
     }
 
 
-def test_the_single_commit_of_an_older_fanout_is_gone_on_with(remote):
+def test_the_single_commit_of_an_older_fanout_is_continued(remote):
     line = {"at": "2026-03-01T12:00:00Z", "schedule": "@hourly", "timeZone": "UTC"}
     remote.commit(REF, {"sweeps.json": json.dumps({NAME: line}).encode()}, JO, NOON)
     remote.git("config", "receive.denyNonFastForwards", "true")

@@ -32,7 +32,7 @@ def sweep_log(root: Path) -> SweepLogStore:
     )
 
 
-def test_a_refusal_is_told_once_and_its_end_too(tmp_path: Path):
+def test_a_refusal_is_reported_once_and_its_end_too(tmp_path: Path):
     path = tmp_path / "records.git"
     create_bare(path)
     hook = path / "hooks" / "pre-receive"

@@ -294,14 +294,14 @@ def test_the_loop_makes_a_pass_when_a_host_accepts_calls_again(files):
     assert play.modes == [PassMode(), PassMode(subjects=frozenset([A]), listing_age=RECENT)]
 
 
-def test_a_step_is_followed_at_once_by_a_look_at_that_policy(files):
+def test_a_step_is_followed_at_once_by_a_pass_over_that_policy(files):
     files.policy("a").policy("b")
     with Play(files, answer=lambda number, now: report(now, step=number <= 2)) as play:
         play.until(lambda: len(play.modes) == 3)
     assert play.modes[1:] == [PassMode(subjects=frozenset([A]), listing_age=RECENT)] * 2
 
 
-def test_a_step_is_followed_by_a_look_at_those_who_wait_for_that_policy(files):
+def test_a_step_is_followed_by_a_pass_over_policies_that_wait_for_that_policy(files):
     files.policy("a").policy("b").variant("alone")
     files.variant("web", depends_on="{policy: a, target: Repository/edge/monitoring}")
     files.variant("log", depends_on="{variant: a-edge-0123456789}, {variant: alone}")
@@ -408,10 +408,10 @@ def test_a_stop_before_the_start_makes_no_pass(files):
 
 def hook(play, url=BLUEPRINTS.spec.url):
     """A hook of a repository; answers whether a policy uses it."""
-    return play.loop.notify(lambda known: known == url)
+    return play.loop.notify(lambda listed: listed == url)
 
 
-def test_a_hook_is_followed_by_a_look_at_the_policies_that_use_the_repository(files):
+def test_a_hook_is_followed_by_a_pass_over_the_policies_that_use_the_repository(files):
     files.policy("a").policy("b")
     with Play(files) as play:
         play.until(lambda: hook(play))

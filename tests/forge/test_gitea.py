@@ -169,7 +169,7 @@ def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
         assert failure.value.reason == "ForgeDenied"
 
 
-def test_a_renamed_repository_is_said_with_its_new_address(place):
+def test_a_renamed_repository_is_reported_with_its_new_address(place):
     place.gitea.ask("PATCH", place.path, {"name": f"{place.name.name}-moved"})
     with pytest.raises(Unavailable) as failure:
         place.forge.repository(place.name)
@@ -514,7 +514,7 @@ def test_a_squash_or_rebase_makes_a_commit_with_a_single_parent(place, style, pa
     assert place.forge.branch(place.name, HEAD) is not None
 
 
-def test_a_head_that_nobody_judged_is_not_merged(place):
+def test_a_head_that_was_not_evaluated_is_not_merged(place):
     opened = place.open()
     place.commit(HEAD, "later.yaml", "b: 1\n", by="ann")
     retried_until(lambda: place.seen(opened), lambda it: it.head_commit != opened.head_commit)

@@ -61,14 +61,14 @@ QUESTIONS = (
         6, "kro#1316 kro#1318",
         "Does a deletion work while expressions fail?",
         """
-        kro_1316_what_is_gone_is_removed_though_expressions_fail
+        kro_1316_an_orphan_is_removed_though_expressions_fail
         """,
     ),
     Question(
         7, "kro#924",
         "Is an expression that fails told, instead of being taken for no?",
         """
-        kro_924_an_expression_that_fails_is_told_and_is_not_false
+        kro_924_an_expression_that_fails_is_reported_and_is_not_false
         a_bad_expression_is_reported_with_its_field_and_line
         """,
     ),
@@ -143,7 +143,7 @@ QUESTIONS = (
         "Do rollouts obey windows, and does something happen when one opens?",
         """
         argo_11817_a_rollout_goes_by_the_windows_in_each_of_its_steps
-        argo_21692_the_end_of_a_denied_time_is_told_and_then_it_goes
+        argo_21692_the_end_of_a_denied_time_is_reported_and_then_it_goes
         """,
     ),
     Question(
@@ -152,7 +152,7 @@ QUESTIONS = (
         """
         argo_26215_what_a_closing_window_caught_goes_on_when_it_opens
         at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish
-        windows_bind_people_too_but_for_who_lifts_them
+        windows_bind_people_too_unless_overridden
         """,
     ),
     Question(
@@ -206,7 +206,7 @@ QUESTIONS = (
         "Does one that is offline, paused or broken block the others?",
         """
         fleet_594_who_is_away_counts_in_no_share_and_is_shown
-        fleet_192_who_cannot_be_reached_blocks_nobody
+        fleet_192_an_unreachable_target_blocks_nobody
         a_site_that_is_offline_blocks_nobody
         """,
     ),
@@ -259,7 +259,7 @@ QUESTIONS = (
         32, "ocm#327",
         "Does the next group begin after the soak, and do failures stop it?",
         """
-        ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_it
+        ocm_327_the_next_goes_at_the_end_of_min_ready_which_is_a_next_instant
         ocm_327_more_failures_than_may_be_stop_the_rollout
         """,
     ),
@@ -282,14 +282,14 @@ QUESTIONS = (
         35, "sveltos#1409",
         "Is each counted once, however often it is told?",
         """
-        sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one
+        sveltos_1409_a_variant_that_is_reported_ready_twice_is_one
         """,
     ),
     Question(
         36, "fluxcd/flux2#2712",
         "Are there maintenance windows?",
         """
-        the_engine_wakes_at_the_edge
+        the_edge_of_a_window_is_a_next_instant
         """,
     ),
     Question(
@@ -304,7 +304,7 @@ QUESTIONS = (
         "Is anything pruned, or forgotten, after a pass that could not read everything?",
         """
         a_held_variant_is_not_removed
-        all_that_is_gone_is_not_removed_while_nobody_can_be_sure
+        orphans_are_not_removed_while_a_target_is_uncertain
         """,
     ),
     Question(
@@ -319,7 +319,7 @@ QUESTIONS = (
         "Does a soak count in the stages that are listed, and does its end wake the engine?",
         """
         kargo_4586_soak_counts_in_listed_stages_alone
-        kargo_4586_the_end_of_a_soak_is_an_instant_to_wake_at
+        kargo_4586_the_end_of_a_soak_is_a_next_instant
         """,
     ),
     Question(
@@ -357,7 +357,7 @@ QUESTIONS = (
         "Is what was changed while the process was down noticed, and is there one plan at a time?",
         """
         made_up_once_and_then_on_time
-        a_pass_that_is_killed_anywhere_is_gone_on_with
+        a_pass_that_is_killed_anywhere_is_continued
         """,
     ),
     Question(

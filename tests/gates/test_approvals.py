@@ -165,7 +165,7 @@ def test_an_approval_of_a_draft_is_none_of_a_removal_with_the_same_tree():
     assert answer([about_removals(it) for it in (ANN, BOB)]).verdict is PENDING
 
 
-def test_an_approval_of_an_earlier_state_of_the_branch_is_told():
+def test_an_approval_of_an_earlier_state_of_the_branch_is_reported():
     elsewhere = about_removals(approved("bob", trees=frozenset({"tree-other"})))
     view = answer_removal([about_removals(ANN), elsewhere])
     assert view.message == f"{missing('ann')}; approval by bob is for another tree of the branch"

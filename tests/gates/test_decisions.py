@@ -289,7 +289,7 @@ def test_variant(sentence, more, state, release, publish, reasons):
         assert reasons_of(decision, "p") == reasons
 
 
-def test_a_spent_decision_lifts_nothing_for_new_inputs():
+def test_a_spent_decision_overrides_no_gate_for_new_inputs():
     rule = stage("prod", after("dev"))
     lift = decided(PUBLISH, OverridableGate.AFTER, **V1)
     policy_facts = prod(lift, rule=rule, has=published("v1", 5, "old"))

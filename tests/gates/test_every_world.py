@@ -360,7 +360,7 @@ def test_every_world_in_which_somebody_requests_changes(record_property):
     assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 
-def test_a_world_alone_is_judged_as_it_is_among_others(record_property):
+def test_a_world_alone_is_evaluated_as_it_is_among_others(record_property):
     every = chain(every_world(0), every_world(1), overridden(), conflicting(), refused())
     alone = [inputs for number, inputs in enumerate(every) if number % 499 == 0]
     differences = [fault for inputs in alone for fault in disagreements([inputs])]

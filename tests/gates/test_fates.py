@@ -70,7 +70,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("_", "decisions", "have", "expected"), ROWS, ids=map(itemgetter(0), ROWS))
-def test_fate(_, decisions, have, expected):
+def test_each_decision_has_its_status(_, decisions, have, expected):
     pair = zip("pq", have, strict=True)
     variants = [variant(name, "prod", it, draft=draft("v2")) for name, it in pair]
     assert list(decision_statuses(decisions, variants, at(10)).values()) == expected.split()

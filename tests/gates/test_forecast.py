@@ -181,7 +181,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("borne", "is_told"), FAILURES)
-def test_a_failure_is_told(borne, is_told):
+def test_a_failure_is_reported(borne, is_told):
     it = facts(
         [stage("dev", rollout=Rollout(max_failures=borne))],
         [variant("d", "dev", published("v1")), variant("e", "dev")],
@@ -285,7 +285,7 @@ def test_a_rolled_back_variant_stops_the_stage_until_the_decision_is_withdrawn()
     assert hold.who == "ann (fanout withdraw decision-x)"
 
 
-def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
+def test_a_soak_that_was_cut_short_before_a_join_is_reported():
     join = stage("join", after("dev"), verification=NONE, control_flow=True)
     rules = [stage("dev", verification=NONE), join, stage("prod", after("join", soak=60))]
     history = {("dev", "v1"): passed(2, 5), ("join", "v1"): passed(2, 5)}
@@ -298,7 +298,7 @@ def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
     assert hold.message == "soak of v1 in stage join ended after 3m of 1h; v1 can no longer pass"
 
 
-def test_a_soak_that_a_person_has_lifted_is_not_waited_for():
+def test_a_soak_that_a_person_overrode_is_not_waited_for():
     lifted = decided(Action.PUBLISH, OverridableGate.SOAK, stage="prod", revision="v1")
     rules = [stage("dev"), stage("prod", after("dev", soak=60), verification=NONE)]
     variants = [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))]

@@ -190,7 +190,7 @@ def test_every_released_or_published_variant_may_be(policy_facts):
 
 
 @given(worlds())
-def test_the_next_instant_is_later_than_now_and_every_hold_is_told(policy_facts):
+def test_the_next_instant_is_later_than_now_and_every_hold_has_a_message(policy_facts):
     decision = evaluate_gates(policy_facts)
     instants = [decision.next, *(item.next for item in decision.stages.values())]
     assert all(instant is None or instant > policy_facts.now for instant in instants)

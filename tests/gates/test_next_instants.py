@@ -134,7 +134,7 @@ def test_a_window_is_no_instant_of_a_stage_that_waits_for_a_person():
     assert evaluate_gates(opens).stages["prod"].next == at(60)
 
 
-def test_a_variant_tells_no_opening_of_a_window_that_was_lifted():
+def test_a_variant_waits_for_no_window_that_was_overridden():
     it = office(LIFTED, requires=(SIGNED,))
     other = variant("q", "prod", draft=draft("v1"))
     one = with_spec(it.records.decisions[0], variants=("p",))

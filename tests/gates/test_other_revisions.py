@@ -96,7 +96,7 @@ def test_a_policy_in_order_waits_for_the_soak_of_the_stages_after_it():
     assert (hold.reason, hold.until) == ("Serialized", at(65))
 
 
-def test_a_revision_whose_soak_was_cut_short_is_told_until_the_next_is_taken():
+def test_a_revision_whose_soak_was_cut_short_is_reported_until_the_next_is_taken():
     d = variant("d", "dev", published("v3", 9))
     history = {("dev", "v2"): passed(5, 9)}
     good = evidence_of("dev", PASSED, "v3", when=9)

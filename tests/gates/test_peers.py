@@ -94,7 +94,7 @@ def test_kargo_4586_soak_counts_in_listed_stages_alone(require, history, expecte
     assert goes(evaluate_gates(it)) is expected
 
 
-def test_kargo_4586_the_end_of_a_soak_is_an_instant_to_wake_at():
+def test_kargo_4586_the_end_of_a_soak_is_a_next_instant():
     """The end of a soak was found by a poll every five minutes, or by a restart."""
     it = later(facts((QA, behind("qa")), [*there_in("qa"), P], *ok("qa")), 11)
     assert evaluate_gates(it).next == at(1 + SOAK)
@@ -188,7 +188,7 @@ def test_kargo_4238_a_soak_that_was_over_when_the_stage_moved_on_stands():
     assert goes(evaluate_gates(moved))
 
 
-def test_kargo_5342_who_releases_faster_than_the_soak_hears_of_it_and_of_the_way_out():
+def test_kargo_5342_releases_faster_than_the_soak_are_reported_with_the_way_out():
     """A quick stage replaced what was soaking, and what follows never got anything."""
     rules = (QA, behind("qa"))
     soaked_a_little = {("qa", f"v{n}"): passed(10 * n, 10 * n + 10) for n in (1, 2, 3)}

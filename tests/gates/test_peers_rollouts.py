@@ -187,7 +187,7 @@ def test_argo_10048_inputs_that_all_share_go_by_the_budget_too():
 MORNING = build_window("0 1 * * *", "UTC", duration=minutes(60))
 
 
-def test_argo_21692_the_end_of_a_denied_time_wakes_the_engine_and_opens_the_gate():
+def test_argo_21692_the_end_of_a_denied_time_is_a_next_instant_and_opens_the_gate():
     """When a denied time ended nothing happened until something else did."""
     it = build_facts(
         ONE, [waiting("a")], now=90, calendars=(PublicationCalendar("freeze", deny=(MORNING,)),)
@@ -236,7 +236,7 @@ def test_fleet_594_who_is_away_counts_in_no_share_and_is_shown(fields, reason):
     assert evaluate_gates(build_facts(ONE, done, ok("d", "e"))).stages["prod"].verdict is PASSED
 
 
-def test_fleet_192_who_cannot_be_reached_blocks_nobody():
+def test_fleet_192_an_unreachable_target_blocks_nobody():
     """One device that was switched off held back all the others."""
     it = build_facts(ONE, [waiting("a", offline=True), *map(waiting, "bc")])
     assert released(it) == "b"
@@ -275,7 +275,7 @@ def test_ocm_1201_min_ready_runs_from_the_success_of_this_revision():
     assert released(replace(it, now=at(16))) == "b"
 
 
-def test_ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_it():
+def test_ocm_327_the_next_goes_at_the_end_of_min_ready_which_is_a_next_instant():
     """After the soak nothing looked again, so the next group never began."""
     groups = [at_v2("a", group=0), waiting("b", group=1)]
     it = build_facts(SOAKING, groups, ok("a", when=6), now=12)
@@ -358,7 +358,7 @@ def test_sveltos_657_who_is_suspended_is_given_no_slot():
     assert released(build_facts(ONE, [waiting("a", suspended=True), waiting("b")])) == "b"
 
 
-def test_sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one():
+def test_sveltos_1409_a_variant_that_is_reported_ready_twice_is_one():
     """The list of the updated had duplicates, so that more seemed to be through than were."""
     rollout = Rollout(strategy=RolloutStrategy.EXPONENTIAL)
     reports = [ok("a", when=minute) for minute in (6, 7, 8)]
@@ -380,7 +380,7 @@ ERROR = PropagationCondition(
     [(ERROR,), (NO, ERROR), (ERROR, NO)],
     ids=["alone", "behind one that is false", "before one that is false"],
 )
-def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
+def test_kro_924_an_expression_that_fails_is_reported_and_is_not_false(conditions):
     """An error in an expression was taken for no, and the resource was left out in silence."""
     it = build_facts(Rollout(), [waiting("a")], rule={"propagate_when": conditions})
     assert released(it) == ""
@@ -389,7 +389,7 @@ def test_kro_924_an_expression_that_fails_is_told_and_is_not_false(conditions):
     assert ("PropagationHeld" in held) is (NO in conditions), "nor does it hide what is false"
 
 
-def test_kro_861_whoever_is_held_blocks_nobody_behind_them():
+def test_kro_861_a_held_variant_blocks_nobody_behind_it():
     """By an index in a list, all that came after one that was held waited with it."""
     held = decided(Action.SUSPEND, stage="prod", variants=("a",))
     rollout = Rollout(strategy=RolloutStrategy.EXPONENTIAL)

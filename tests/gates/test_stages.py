@@ -248,7 +248,7 @@ def test_a_soak_begins_with_the_latest_that_its_verdict_rests_on(records, varian
     assert evaluate_gates(policy_facts).history == {("dev", "v1"): passed(begins)}
 
 
-def test_a_soak_is_judged_by_the_clock_and_wakes_the_policy_at_its_end():
+def test_a_soak_is_measured_by_the_clock_and_its_end_is_a_next_instant():
     waiting = facts((DEV, PROD), (A, variant("p", "prod", draft=draft("v1"))), OK)
     first = evaluate_gates(waiting)
     assert (first.next, reasons_of(first, "p")) == (at(61), ["SoakRunning"])
@@ -340,7 +340,7 @@ def test_answers_stand_when_the_revision_has_left():
     assert decision.stages["dev"].verdicts == {"v1": PASSED, "v2": PENDING}
 
 
-def test_a_queued_revision_whose_soak_ends_wakes_the_policy():
+def test_the_end_of_a_soak_of_a_queued_revision_is_a_next_instant():
     dev_variant = variant("d", "dev", published("v2", 5))
     prod_variant = variant("p", "prod", V1)
     policy_facts = facts(
@@ -431,7 +431,7 @@ def test_a_variant_behind_a_stage_that_publishes_now_waits_for_the_next_sweep():
     assert [hold.who for hold in decision.variants["p"].holds] == [gate_wording.NEXT_SWEEP]
 
 
-def test_a_check_of_an_older_revision_wakes_the_policy_too():
+def test_the_end_of_a_check_of_an_older_revision_is_a_next_instant_too():
     """Its verdict there decides what the stages after may take."""
     timed = check_rule("e2e", timeout=timedelta(minutes=30))
     d = variant("d", "dev", published("v1"), draft=draft("v2"))

@@ -78,7 +78,7 @@ def test_evidence_from_before_the_publication_is_still_called_so():
     assert "was recorded before v2 was published" in check.message
 
 
-def test_a_variant_without_a_slot_is_told_the_limit_in_numbers():
+def test_a_variant_without_a_slot_names_the_limit_in_numbers():
     rule = rolling(max_in_flight=1)
     decision = evaluate_gates(rollout_facts(rule, [under_way("a"), waiting("b")]))
     assert released(decision) == []

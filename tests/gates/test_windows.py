@@ -42,7 +42,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("calendars", "now", "goes", "edge"), ROWS)
-def test_the_engine_wakes_at_the_edge(calendars, now, goes, edge):
+def test_the_edge_of_a_window_is_a_next_instant(calendars, now, goes, edge):
     decision = evaluate_gates(prod(OK, now=now, policy_fields={"calendars": calendars}))
     assert decision.variants["p"].publish is goes
     assert decision.variants["p"].release is goes
@@ -66,7 +66,7 @@ def test_a_release_does_not_outlive_its_window():
     assert not decision.variants["p"].publish
 
 
-def test_windows_bind_people_too_but_for_who_lifts_them():
+def test_windows_bind_people_too_unless_overridden():
     plain = decided(Action.PUBLISH, stage="prod", revision="v1")
     decision = evaluate_gates(prod(OK, plain, policy_fields={"calendars": (OFFICE,)}))
     assert not decision.variants["p"].publish
@@ -118,7 +118,7 @@ def test_a_window_that_never_opens_is():
     assert [str(hold.reason) for hold in decision.holds] == ["Stuck"]
 
 
-def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
+def test_windows_that_cannot_be_read_are_closed_unless_overridden():
     plain = decided(Action.PUBLISH, stage="prod", revision="v1")
     closed = evaluate_gates(prod(OK, plain, policy_fields={"has_unreadable_calendar": True}))
     assert reasons_of(closed, "p") == ["WindowClosed"]
@@ -128,7 +128,7 @@ def test_windows_that_cannot_be_read_are_closed_but_for_who_lifts_them():
     assert evaluate_gates(unreadable).variants["p"].publish
 
 
-def test_the_edge_is_told_though_no_variant_waits_for_it():
+def test_the_edge_is_reported_though_no_variant_waits_for_it():
     """What a move has left may wait for it, as may what has no target."""
     done = [variant("p", "prod", published("v1"))]
     policy_facts = facts([stage("prod")], done, evidence_of("prod", PASSED), calendars=(OFFICE,))

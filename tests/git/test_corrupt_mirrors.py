@@ -100,7 +100,7 @@ def test_a_mirror_with_any_file_corrupted_is_made_again(
     whole.bare.check()
 
 
-def test_a_remote_that_is_damaged_is_left_alone_and_told(whole, downstream_of, make_store):
+def test_a_damaged_remote_is_left_alone_and_reported(whole, downstream_of, make_store):
     """On our own disks it reads as if the mirror were ill; the mirror alone is made again."""
     shutil.rmtree(mirror_of(whole))
     before = files(whole.bare.path)

@@ -32,7 +32,7 @@ PROGRAM = """
 
 
 @pytest.mark.skipif(not shutil.which("unshare"), reason="needs a private mount")
-def test_a_full_disk_is_told_and_goes_by(tmp_path, bare):
+def test_a_full_disk_is_reported_and_goes_by(tmp_path, bare):
     program = tmp_path / "program.py"
     program.write_text(textwrap.dedent(PROGRAM))
     mirrors = tmp_path / "mirrors"

@@ -55,7 +55,7 @@ def test_only_listed_branches_are_fetched(downstream):
     assert set(read_listed_refs(mirror_of(downstream))) == {downstream.main}
 
 
-def test_a_narrower_look_forgets_nothing_that_has_not_moved(downstream):
+def test_a_narrower_listing_forgets_no_unmoved_ref(downstream):
     bare = downstream.bare
     bare.commit({"a": "1\n"}, branch="still")
     bare.commit({"a": "1\n"}, branch="moves")
@@ -171,7 +171,7 @@ def test_a_branch_deleted_before_the_fetch_is_a_conflict(downstream):
     assert downstream.look().refs == bare.refs()
 
 
-def test_a_hundred_looks_at_a_time_answer_each_url(store, new_bare):
+def test_a_hundred_listings_at_a_time_answer_each_url(store, new_bare):
     bares = [new_bare(f"r{number}") for number in range(12)]
     for number, bare in enumerate(bares):
         bare.commit({"n": f"{number}\n"})
@@ -181,7 +181,7 @@ def test_a_hundred_looks_at_a_time_answer_each_url(store, new_bare):
     assert answers == {bare.url: RefListing(bare.refs()) for bare in bares}
 
 
-def test_looks_at_one_repository_are_made_as_one(store, bare, counters):
+def test_listings_of_one_repository_are_made_as_one(store, bare, counters):
     bare.commit({"a": "1\n"}, branch="other")
     keeps = ("refs/heads/main", "refs/heads/other")
     assert store.list_refs([RefListingRequest(bare.remote, (keep,)) for keep in keeps]) == {
@@ -295,7 +295,7 @@ def test_objects_that_git_refuses_are_not_taken_over(downstream):
 @pytest.mark.parametrize(
     "pattern", ["*", "refs/*", "refs/notes/*", "main", "--all", "refs/heads/a b"]
 )
-def test_a_look_asks_for_branches_and_tags_alone(downstream, pattern):
+def test_a_listing_asks_for_branches_and_tags_alone(downstream, pattern):
     with pytest.raises(InvalidInput):
         downstream.look(pattern)
 

@@ -84,7 +84,7 @@ def write(url, expected=""):
     )
 
 
-def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
+def test_a_host_that_never_answers_is_reported_and_the_others_are_listed(
     remotes, server, make_store, nothing_but_git
 ):
     dead = server.url("r3.git")
@@ -103,7 +103,7 @@ def test_a_host_that_never_answers_is_told_and_the_others_are_listed(
     assert started_for(dead) == []
 
 
-def test_a_host_that_takes_no_push_is_told_and_the_others_are_written(
+def test_a_host_that_takes_no_push_is_reported_and_the_others_are_written(
     remotes, server, make_store, nothing_but_git
 ):
     urls = {name: server.url(f"{name}.git") for name in NAMES}

@@ -78,7 +78,7 @@ def test_a_damaged_mirror_costs_one_more_fetch_between_passes(downstream, damage
 
 
 @pytest.mark.parametrize("damage", [row[1] for row in DAMAGES], ids=[row[0] for row in DAMAGES])
-def test_a_mirror_damaged_between_look_and_change_is_made_again(downstream, damage):
+def test_a_mirror_damaged_between_listing_and_change_is_made_again(downstream, damage):
     head = downstream.look().refs[downstream.main]
     package = downstream.package("one")
     draft = downstream.draft("one", package, head)
@@ -150,7 +150,7 @@ def test_refs_left_by_a_killed_push_are_never_pushed_by_the_next(downstream):
     assert set(downstream.bare.refs()) == {downstream.main, draft.ref}
 
 
-def test_settings_smuggled_into_a_mirror_are_gone(downstream, tmp_path):
+def test_settings_smuggled_into_a_mirror_are_removed(downstream, tmp_path):
     downstream.look()
     mirror = mirror_of(downstream)
     config = mirror / "config"

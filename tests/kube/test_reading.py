@@ -179,7 +179,7 @@ def test_a_kind_without_rights_in_the_namespace_is_named(twin: Twin):
     assert 'resource "clusters"' not in result.err
 
 
-def test_a_user_without_rights_is_told(twin: Twin):
+def test_a_user_without_rights_is_refused(twin: Twin):
     result = twin.ask("plan", by="bob")
     assert result.code == 3
     assert 'User "bob" cannot list resource "upstreampolicies"' in " ".join(result.err.split())

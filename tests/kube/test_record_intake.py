@@ -151,7 +151,7 @@ def test_a_record_counts_like_one_that_a_verb_wrote(company: Company):
     assert "passed" in yaml.safe_dump(stage).lower()
 
 
-def test_an_object_that_is_deleted_before_was_never_said_and_after_changes_nothing(
+def test_an_object_deleted_before_the_intake_is_no_record_and_after_it_changes_nothing(
     company: Company,
 ):
     company.run("sweep")

@@ -405,7 +405,7 @@ def test_records_that_were_put_back_take_their_acceptance_alone(fleet: Company):
     assert fleet.condition(waiting)["status"] == "True"
 
 
-def test_a_user_without_a_right_is_told_which_right(fleet: Company):
+def test_a_user_without_a_right_gets_its_name(fleet: Company):
     server = fleet.server
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",

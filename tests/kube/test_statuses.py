@@ -539,7 +539,7 @@ def test_a_repository_that_does_not_answer_is_named(installation: StatusWorld):
         assert types & {"Stalled", "Reconciling"} == {"Reconciling"}
 
 
-def test_an_upstream_without_its_secret_is_not_said_to_be_unused(installation: StatusWorld):
+def test_an_upstream_without_its_secret_is_not_reported_unused(installation: StatusWorld):
     with installation.process():
         installation.settle()
         upstream = installation.manifest("Repository", "blueprints")

@@ -64,7 +64,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("sentence", "data", "expected"), FAULTS, ids=map(itemgetter(0), FAULTS))
 @pytest.mark.parametrize("read", [Manifest.parse, load_objects])
-def test_a_fault_is_told_with_its_line(read, sentence, data, expected):
+def test_a_fault_is_reported_with_its_line(read, sentence, data, expected):
     with pytest.raises(InvalidManifest) as caught:
         read(data, "dir/file.yaml")
     problems = [str(problem) for problem in caught.value.problems]
@@ -91,7 +91,7 @@ JSON_FAULTS = [
     ("sentence", "text", "expected"), JSON_FAULTS, ids=map(itemgetter(0), JSON_FAULTS)
 )
 @pytest.mark.parametrize("read", [Manifest.parse, load_objects])
-def test_a_fault_of_a_json_file_is_told(read, sentence, text, expected):
+def test_a_fault_of_a_json_file_is_reported(read, sentence, text, expected):
     with pytest.raises(InvalidManifest, match=expected):
         read(text.encode(), "file.json")
 

@@ -199,7 +199,7 @@ BLOCKED = [
 
 
 @pytest.mark.parametrize(("sentence", "path", "expected"), BLOCKED, ids=map(itemgetter(0), BLOCKED))
-def test_a_path_that_is_blocked_is_told_with_its_line(sentence, path, expected):
+def test_a_path_that_is_blocked_is_reported_with_its_line(sentence, path, expected):
     manifest = Manifest.parse(b"# c\na: text\nb:\n- 1\n\nc: {x: 1}\n", "f.yaml")
     for _ in range(2):
         with pytest.raises(InvalidInput) as caught:

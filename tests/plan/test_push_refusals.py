@@ -37,7 +37,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("words", "expected"), WORDS)
-def test_refused_force_is_told_by_the_words(words, expected):
+def test_refused_force_is_reported_by_the_words(words, expected):
     assert refuses_force(Denied(words, reason="PushRefused")) is expected
 
 

@@ -200,7 +200,7 @@ def test_reviews_and_records_of_one_person_are_one():
     assert both.approvers == (ANN, "git.example.com/bob")
 
 
-def test_a_review_of_an_earlier_revision_is_not_told_of():
+def test_a_review_of_an_earlier_revision_is_not_reported():
     """Before the release of this revision the branch had another one."""
     missing = gate_wording.describe_missing_approvals(SIGNED, ())
     assert judge(review("ann", head="c2"), released=5).message == missing

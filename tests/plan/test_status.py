@@ -98,7 +98,7 @@ def test_a_status_is_read_as_it_was_written(status):
     assert parse_status({key: line for key, line in written.items() if line is not None}) == status
 
 
-def test_lines_from_before_stretches_and_stays_were_told_apart_are_read():
+def test_lines_of_versions_without_stretches_are_read():
     """A verdict with one stretch, and a publication since whose instant its revision is there."""
     at = "2026-03-01T10:00:00Z"
     status = parse_status(

@@ -113,7 +113,7 @@ def test_the_next_address_is_tried_where_one_does_not_answer(names, server):
     assert isinstance(ask(f"http://two.example.com:{port_of(server)}/state"), ProbeResponse)
 
 
-def test_the_connection_after_a_redirect_is_judged_too(names, server, connected):
+def test_the_connection_after_a_redirect_is_checked_too(names, server, connected):
     names["hop.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
     server.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
     answer = ask(f"http://hop.example.com:{port_of(server)}/old")

@@ -65,13 +65,13 @@ UNHEARD = [
 
 
 @pytest.mark.parametrize(("answer", "value"), [r[1:] for r in HEARD], ids=[r[0] for r in HEARD])
-def test_heard(answer, value):
+def test_a_response_is_read(answer, value):
     assert parse_prometheus_response(200, json.dumps(answer).encode()) == ProbeResponse(value)
 
 
 @pytest.mark.parametrize(
     ("status", "answer", "problem"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD]
 )
-def test_unheard(status, answer, problem):
+def test_an_unusable_response_is_a_failure(status, answer, problem):
     text = answer if isinstance(answer, str) else json.dumps(answer)
     assert parse_prometheus_response(status, text.encode()) == ProbeFailure(problem)

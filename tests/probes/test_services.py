@@ -280,7 +280,7 @@ def test_the_query_of_an_address_is_not_shown(server):
     assert "abc" not in answer.message
 
 
-def test_services_that_hang_are_waited_for_once_and_one_that_is_late_is_heard_the_next_time():
+def test_services_that_hang_are_awaited_once_and_a_late_one_answers_the_next_time():
     with service() as slow:
         slow.pages["/state"] = Page('{"ok": true}')
         late, fast = ProbeQuery(url=f"{slow.url}/late"), ProbeQuery(url=f"{slow.url}/state")

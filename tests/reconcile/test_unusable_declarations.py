@@ -172,7 +172,7 @@ BROKEN = [
 @pytest.mark.parametrize(
     ("namespace", "spec", "is_told"), [row[1:] for row in BROKEN], ids=[row[0] for row in BROKEN]
 )
-def test_a_broken_repository_is_told_to_those_alone_who_might_use_it(
+def test_a_broken_repository_is_reported_to_its_possible_users_alone(
     tmp_path, namespace, spec, is_told
 ):
     metadata = f"{{name: edge, namespace: {namespace}}}"

@@ -308,6 +308,6 @@ def test_the_parent_does_not_load_what_parses():
     assert value.stdout == "set()\n"
 
 
-def test_a_text_that_is_no_expression_is_told_though_it_is_a_template(sandbox):
+def test_a_text_that_is_no_expression_is_refused_though_it_is_a_template(sandbox):
     text = "{{ target.name }}"
     assert list(sandbox.compile([text], [text])) == [text]

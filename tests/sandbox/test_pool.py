@@ -347,7 +347,7 @@ def test_more_texts_than_one_question_holds_are_read(tight):
     assert tight.evaluate(texts, ROWS[:1]) == [[1 + number] for number in range(len(texts))]
 
 
-def test_a_child_that_is_not_asked_does_not_wear_out():
+def test_an_idle_worker_does_not_wear_out():
     with ProcessSandbox(TIGHT, Counters()) as sandbox:
         sandbox.evaluate(["target.n"], ROWS)
         before = children(sandbox)
@@ -356,7 +356,7 @@ def test_a_child_that_is_not_asked_does_not_wear_out():
         assert children(sandbox) == before
 
 
-def test_a_child_killed_while_idle_is_replaced(tight):
+def test_a_worker_killed_while_idle_is_replaced(tight):
     tight.evaluate(["target.n"], ROWS)
     (before,) = tight._expressions.workers.pids
     os.kill(before, signal.SIGKILL)
@@ -364,7 +364,7 @@ def test_a_child_killed_while_idle_is_replaced(tight):
     assert tight._expressions.workers.pids != [before]
 
 
-def test_a_child_killed_in_the_middle_is_replaced_and_the_question_asked_again():
+def test_a_worker_killed_in_the_middle_is_replaced_and_the_query_repeated():
     rows = [{"target": {"n": number}} for number in range(3 * ROWS_PER_REQUEST)]
     text = f"({' + '.join([LIST] * 5)}).all(a, a + target.n > 0)"  # a chunk takes a while
     with ProcessSandbox(WorkerLimits(wall_seconds=60, cpu=60, processes=1), Counters()) as sandbox:
@@ -394,7 +394,7 @@ def test_an_interrupted_question_s_answer_is_not_taken_for_the_next_one_s():
         signal.signal(signal.SIGALRM, before)
 
 
-def test_no_child_and_no_descriptor_is_left_behind():
+def test_no_worker_and_no_descriptor_is_left_behind():
     before, running = descriptors(), child_processes()
     with ProcessSandbox(TIGHT, Counters()) as sandbox:
         sandbox.evaluate([ENDLESS, "[target.n].map(n, n)"], ROWS)
@@ -407,7 +407,7 @@ def test_no_child_and_no_descriptor_is_left_behind():
     sandbox.close()  # once more is no fault
 
 
-def test_a_busy_child_is_ended_at_close():
+def test_a_busy_worker_is_ended_at_close():
     sandbox = ProcessSandbox(WorkerLimits(processes=1), Counters())
     sandbox.evaluate(["target.n"], ROWS)
     (pid,) = children(sandbox)
@@ -423,7 +423,7 @@ def test_a_closed_sandbox_starts_nothing():
         sandbox.evaluate(["1"], ROWS)
 
 
-def test_the_child_sees_no_environment_and_no_files_of_ours(monkeypatch, tight):
+def test_the_worker_sees_no_environment_and_no_files_of_ours(monkeypatch, tight):
     monkeypatch.setenv("FANOUT_TOKEN", "hunter2")
     with ProcessSandbox(TIGHT, Counters()) as sandbox:
         sandbox.evaluate(["target.n"], ROWS)

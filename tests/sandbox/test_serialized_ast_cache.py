@@ -39,7 +39,7 @@ def kept(tmp_path: Path, written: bytes) -> Path:
     return path
 
 
-def test_a_known_expression_needs_no_child(kept: Path):
+def test_a_cached_expression_needs_no_worker(kept: Path):
     assert asked(kept) == (ANSWERS, 0)
 
 

@@ -122,7 +122,7 @@ def test_edits_on_the_target_branch_and_the_draft_survive_an_adoption(fleet: Fle
     assert "labels: {a: b}" in edge.file("main", DEPLOYMENT)
 
 
-def test_conflicts_are_told_with_the_hold(fleet: Fleet):
+def test_conflicts_are_reported_with_the_hold(fleet: Fleet):
     text = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 7")
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.settle()

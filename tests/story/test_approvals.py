@@ -173,7 +173,7 @@ def soaking(root: Path) -> Fleet:
 @pytest.mark.parametrize(
     ("_", "passed", "lifted", "published"), OVERRIDES, ids=[row[0] for row in OVERRIDES]
 )
-def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, published):
+def test_an_override_opens_the_gates_that_it_names(soaking: Fleet, _, passed, lifted, published):
     fleet = soaking
     if passed:
         fleet.report("dev", "v1")
@@ -187,7 +187,7 @@ def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, publ
     assert prod(fleet) == published
 
 
-def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
+def test_verification_that_a_person_overrides_starts_the_soak(soaking: Fleet):
     fleet = soaking
     why = ("--override=verification", "--reason", "tested by hand", "--by", ANN)
     output = fleet.run("promote", "monitoring", "--stage", "dev", *why).out
@@ -201,7 +201,7 @@ def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
     assert prod(fleet) == ["v1", "v1"]
 
 
-def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision(fleet: Fleet):
+def test_requires_that_a_person_overrides_are_open_for_the_drafts_of_that_revision(fleet: Fleet):
     why = ("--override=requires", "--reason", "outage", "--by", ANN)
     line = ("promote", "monitoring", "--stage", "prod", "--variant", "sites/cph")
     result = fleet.run(*line, *why)

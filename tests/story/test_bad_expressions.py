@@ -114,7 +114,7 @@ def test_targets_that_want_the_same_path_all_fail(story: Story, _, name, text, w
     ],
     ids=["misspelt", "not there"],
 )
-def test_a_repository_that_an_expression_yields_is_told_by_name(
+def test_a_repository_that_an_expression_yields_is_reported_by_name(
     tmp_path: Path, name: str, remedy: str
 ):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
@@ -131,7 +131,7 @@ def policy_status(fleet: Fleet, name: str = "monitoring") -> dict[str, Any]:
     return item["status"]
 
 
-def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_path: Path):
+def test_a_stage_that_an_expression_yields_is_reported_beside_those_there_are(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("canary", "edge")})
     assert fleet.plan().code == 3
     swept = fleet.sweep()
@@ -255,7 +255,7 @@ TEMPLATES = [
 @pytest.mark.parametrize(
     ("_", "template", "words"), TEMPLATES, ids=[f"one that {row[0]}" for row in TEMPLATES]
 )
-def test_a_commit_template_that_fails_is_told_and_holds_no_promotion(
+def test_a_commit_template_that_fails_is_reported_and_holds_no_promotion(
     tmp_path: Path, _, template: str, words: str
 ):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})

@@ -116,7 +116,7 @@ def published(fleet: Fleet) -> set[str]:
 
 
 @pytest.mark.parametrize(("row", "message"), POLICIES, ids=by_input(POLICIES))
-def test_a_fault_of_a_policy_is_told_and_holds_it_alone(played: Played, row, message):
+def test_a_fault_of_a_policy_is_reported_and_holds_it_alone(played: Played, row, message):
     name = played.names[row]
     for output in (played.validated.out, played.swept.err):
         assert f"/{name}.yaml:" in output
@@ -165,7 +165,7 @@ def administered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Resul
     list(enumerate(row[1] for row in PROMOTIONS)),
     ids=by_input(PROMOTIONS),
 )
-def test_a_fault_of_a_promotion_policy_is_told(administered, number, message):
+def test_a_fault_of_a_promotion_policy_is_reported(administered, number, message):
     _, validated, swept = administered
     for output in (validated.out, swept.err):
         assert says(f"promotion-p{number}.yaml:4: PromotionPolicy/p{number}: {message}", output)

@@ -109,7 +109,7 @@ def test_a_stage_that_nobody_is_in_waits_and_says_so(story: Story):
     assert "NoTargets" in result.out
 
 
-def test_a_policy_with_an_error_is_not_said_to_be_missing(tmp_path: Path):
+def test_a_policy_with_an_error_is_not_reported_missing(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.policy("broken", ("stageExpr:", "stageExp:"))
     refused = fleet.run("approve", "broken", "--stage", "dev", "--by", "Ann <ann@example.com>")
@@ -171,7 +171,7 @@ LABELS = [
 @pytest.mark.parametrize(
     ("_", "labels", "selector", "served"), LABELS, ids=[row[0] for row in LABELS]
 )
-def test_a_target_whose_label_is_no_text_is_told_by_name(
+def test_a_target_whose_label_is_no_text_is_reported_by_name(
     tmp_path: Path, _, labels: str, selector: str, served: bool
 ):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})

@@ -109,7 +109,7 @@ def test_evidence_that_is_forged_by_a_commit_counts_from_its_commit(
     assert fleet.condition("sites/ams")[0] == "FromTheFuture"
 
 
-def test_evidence_from_the_future_waits_and_is_told(fleet: Fleet):
+def test_evidence_from_the_future_waits_and_is_reported(fleet: Fleet):
     fleet.settle()
     fleet.later(hours=1).report("dev", "v1")
     fleet.later(minutes=-10)

@@ -22,7 +22,7 @@ def alone(fleet: Fleet) -> Fleet:
     return fleet
 
 
-def test_no_step_of_it_is_told_as_one_of_a_policy_or_a_stage(alone: Fleet):
+def test_no_step_of_it_is_printed_as_a_step_of_a_policy_or_a_stage(alone: Fleet):
     outputs = []
     for _ in range(4):
         plan = alone.plan("-o", "json").json["actions"]
@@ -59,7 +59,7 @@ def test_draft_and_publication_of_a_variant_of_no_policy_have_the_same_owner(alo
     assert own in edge.git("log", "-1", "--format=%B", "main").split("\n")
 
 
-def test_a_path_that_it_cannot_move_to_is_told_without_a_policy(alone: Fleet):
+def test_a_path_that_it_cannot_move_to_is_reported_without_a_policy(alone: Fleet):
     alone.settle()
     alone.write("mine.yaml", MINE.replace("own/mine", "own/mine/inner"))
     [item] = alone.run("get", "variants", "-o", "json").items

@@ -107,7 +107,7 @@ def go_back(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("act", [rewrite, go_back])
-def test_a_rewritten_branch_is_told_and_can_be_mended(
+def test_a_rewritten_branch_is_reported_and_can_be_mended(
     fleet: Fleet, act: Callable[[Fleet], None], tmp_path: Path
 ):
     edge = fleet.repos["edge"]
@@ -134,7 +134,7 @@ def test_a_rewritten_branch_is_told_and_can_be_mended(
     assert set(fleet.published().values()) == {"v2"}
 
 
-def test_a_replaced_repository_is_told(fleet: Fleet):
+def test_a_replaced_repository_is_reported(fleet: Fleet):
     edge = fleet.repos["edge"].path
     kept = edge.with_suffix(".kept")
     edge.rename(kept)
@@ -162,7 +162,7 @@ def rename(fleet: Fleet) -> None:
     fleet.repos["edge"].git("branch", "-m", "main", "trunk")
 
 
-def test_an_emptied_repository_is_told(fleet: Fleet):
+def test_an_emptied_repository_is_reported(fleet: Fleet):
     empty(fleet)
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
@@ -203,7 +203,7 @@ def test_a_variant_without_a_target_is_not_forgotten_with_its_branch(fleet: Flee
     assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]
 
 
-def test_a_variant_without_a_target_on_a_branch_put_back_is_not_told_as_edited(fleet: Fleet):
+def test_a_variant_without_a_target_on_a_restored_branch_is_not_shown_as_edited(fleet: Fleet):
     edge = fleet.repos["edge"]
     fleet.release("v2")
     fleet.later(minutes=1).settle()
@@ -231,7 +231,7 @@ def test_a_person_ends_a_variant_whose_package_went_with_its_branch(fleet: Fleet
     assert name not in fleet.run("get", "targets", "-o", "json").out
 
 
-def test_a_package_removed_by_a_commit_is_still_told_as_that(fleet: Fleet):
+def test_a_package_removed_by_a_commit_is_still_shown_as_removed(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {it: None for it in edge.files() if it.startswith(f"{AMS}/")})
     reason, sentence = fleet.condition(AMS)

@@ -22,7 +22,7 @@ def test_upstream_wins_in_a_conflict_and_automation_waits_for_a_decision(fleet: 
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(fleet: Fleet):
+def test_a_conflict_is_reported_in_full_when_the_draft_is_written_and_then_in_short(fleet: Fleet):
     text = TEXT.replace("replicas: 1", "replicas: 7")
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.release("v2")

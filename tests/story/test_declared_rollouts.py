@@ -68,7 +68,7 @@ def test_a_condition_over_aggregates_counts_on_with_each_release(four: Fleet):
     assert four.condition("sites/dub") == ("PropagationHeld", sentence)
 
 
-def test_a_condition_that_needs_the_sandbox_counts_on_alike(four: Fleet):
+def test_a_condition_that_needs_the_sandbox_continues_the_same_count(four: Fleet):
     condition = "target.metadata.name.matches('^[a-z]+$') && stage.inFlight < 3"
     declare(four, dev(f'propagateWhen: ["{condition}"]'))
     four.settle()
@@ -152,7 +152,7 @@ def test_a_site_that_is_offline_blocks_nobody(four: Fleet):
     assert released(four) == ["ams", "ber", "cph", "dub"]
 
 
-def test_a_site_of_which_nobody_can_say_is_held_and_told_where(four: Fleet):
+def test_a_site_of_which_nobody_can_say_is_held_and_reported_where(four: Fleet):
     four.site("cph", "dev", "edge", off="no")
     declare(four, (ENTRY, f"    offlineWhen: has(target.spec.off) && target.spec.off\n{ENTRY}"))
     four.settle()

@@ -134,7 +134,7 @@ def test_a_dependency_that_cannot_become_ready_holds_by_name(
     assert fleet.condition("web") == ("DependencyPending", sentence)
 
 
-def test_a_target_that_is_not_there_is_told_before_anything_waits(fleet: Fleet):
+def test_a_target_that_is_not_there_is_reported_before_anything_waits(fleet: Fleet):
     depend(fleet, "web", on_target(), on_target(BASE.replace("ams", "asm")), "{variant: db}")
     result = fleet.run("validate")
     [line] = [it for it in result.out.splitlines() if "dependsOn" in it]

@@ -59,7 +59,7 @@ def test_edits_that_the_next_revision_took_over_are_still_shown(fleet: Fleet):
     assert list(also(fleet)) == ["Edited"]
 
 
-def test_a_lost_branch_of_renderings_is_told_at_once(fleet: Fleet):
+def test_a_lost_branch_of_renderings_is_reported_at_once(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {DEPLOYMENT: TEXT + "  paused: true\n"})
     fleet.release("v2")
@@ -95,7 +95,7 @@ def test_diff_does_not_dispute_what_a_commit_on_the_draft_has_decided(fleet: Fle
     assert "\n-  replicas: 2\n+  replicas: 5\n" in output
 
 
-def test_a_link_is_told_with_its_repository(fleet: Fleet):
+def test_a_link_is_reported_with_its_repository(fleet: Fleet):
     fleet.repos["edge"].commit("main", {f"{AMS}/link.yaml": ("120000", b"settings.yaml")})
     fleet.release("v2")
     result = fleet.later(minutes=1).sweep()

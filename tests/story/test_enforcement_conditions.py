@@ -76,7 +76,7 @@ def test_rules_of_a_branch_are_a_condition(waiting: ForgeFleet, rules, status, r
     assert [it.partition(":")[0] for it in notes] == ([] if is_enforced else [reason])
 
 
-def test_the_guide_shows_what_is_said(waiting: ForgeFleet):
+def test_the_guide_shows_the_printed_text(waiting: ForgeFleet):
     [shown] = re.findall(r"^NotEnforced .*$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
     assert shown in waiting.run("explain", "monitoring").out
 

@@ -69,7 +69,7 @@ def test_a_forecast_of_a_missing_subject_is_refused(
     assert [word for word in data if word not in result.err] == [], result.err
 
 
-def test_undecided_conflicts_are_told(tmp_path: Path):
+def test_undecided_conflicts_are_reported(tmp_path: Path):
     fleet = one_site(tmp_path)
     fleet.write("promotion.yaml", PROMOTION)
     conflict(fleet)

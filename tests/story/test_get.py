@@ -172,7 +172,7 @@ def test_an_unusable_request_of_get_is_refused(
     assert words in result.err
 
 
-def test_a_selector_that_cannot_be_read_is_told(fleet: Fleet):
+def test_a_selector_that_cannot_be_read_is_reported(fleet: Fleet):
     result = fleet.run("get", "targets", "-l", "tier dev")
     assert (result.code, result.out) == (1, "")
     assert "--selector: 'tier dev' is not a label selector: " in result.err
@@ -226,7 +226,7 @@ def test_a_directory_without_any_object_is_an_error(tmp_path: Path, verb: str):
     assert f"{tmp_path / 'policies'}: no objects" in result.err
 
 
-def test_a_policy_with_a_fault_is_not_said_to_be_missing(tmp_path: Path):
+def test_a_policy_with_an_error_is_not_reported_missing(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.policy("faulty", ("semver:", "semvers:"))
     result = fleet.run("plan", "faulty")

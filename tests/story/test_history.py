@@ -85,7 +85,7 @@ def test_a_variant_shows_each_publication(fleet: Fleet):
     ]
 
 
-def test_rollbacks_and_overrides_are_told_apart(fleet: Fleet):
+def test_rollbacks_and_overrides_are_distinguished(fleet: Fleet):
     [back, urgent, first] = fleet.run("history", "monitoring/prod/ber", "-o", "json").items
     assert back["status"]["admission"]["type"] == "RolledBack"
     assert urgent["status"]["admission"] == {
@@ -152,7 +152,7 @@ def test_a_policy_that_published_nothing_has_no_history(tmp_path: Path):
     assert made.run("history", "monitoring", "-o", "json").items == []
 
 
-def test_records_list_publications_beside_what_people_said(fleet: Fleet):
+def test_records_list_publications_beside_statements_of_people(fleet: Fleet):
     kinds = [it["kind"] for it in fleet.run("get", "records", "-o", "json").items]
     assert kinds == [
         "PublicationView", "Evidence", "PublicationView", "PublicationView", "PublicationView",

@@ -85,7 +85,7 @@ def publish_shared(fleet: Fleet) -> None:
     [fan_out, promote, go_back, share, publish_shared],
     ids=["fan-out", "promotion", "going back", "draft of a stage", "publication of a stage"],
 )
-def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
+def test_a_pass_that_is_killed_anywhere_is_continued(
     tmp_path: Path, prepare: Callable[[Fleet], None]
 ):
     root = tmp_path / "live"

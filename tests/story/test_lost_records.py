@@ -103,7 +103,7 @@ def test_new_records_begin_on_request(frozen: Fleet):
     assert frozen.sweep().out == "nothing to do\n", "it is said once"
 
 
-def test_a_process_that_stays_is_never_told_to_forget(fleet: Fleet):
+def test_a_process_that_stays_never_discards_its_records(fleet: Fleet):
     assert "No such option '--new-records'" in fleet.run("run", "--new-records").err
     result = fleet.run("--new-records", "run")
     assert result.code == 1
@@ -224,7 +224,7 @@ RENAMED = [  # the new name; among the branches of other policies; for a process
 
 
 @pytest.mark.parametrize(("name", "several", "fresh"), RENAMED)
-def test_a_renamed_branch_of_records_is_told_as_one(frozen: Fleet, name, several, fresh):
+def test_a_renamed_branch_of_records_is_reported_as_renamed(frozen: Fleet, name, several, fresh):
     if several:
         frozen.policy("second")
         frozen.sweep("second", "--drafts-only")

@@ -19,7 +19,7 @@ def fleet(root: Path) -> Fleet:
     return fleet
 
 
-def test_a_lost_tag_is_told_once_with_the_commit_to_put_it_back_on(fleet: Fleet):
+def test_a_lost_tag_is_reported_once_with_the_commit_to_put_it_back_on(fleet: Fleet):
     commit = fleet.repos["blueprints"].refs()["refs/heads/main"]
     result = fleet.sweep()
     assert result.code == 3

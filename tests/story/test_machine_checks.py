@@ -111,7 +111,7 @@ def test_flux_may_have_applied_a_later_commit_that_left_the_package_alone(fleet:
     assert swept(fleet)[0] == "Ready"
 
 
-def test_flux_applied_what_somebody_changed_in_the_package(fleet: Fleet):
+def test_flux_applied_a_change_of_the_package(fleet: Fleet):
     later = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
     declare(fleet, "flux", seen=f"main@sha1:{later}", **APPLIED)
     assert swept(fleet) == ("Verifying", f"check health reports on {later}, not on v1")

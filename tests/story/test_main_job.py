@@ -100,7 +100,7 @@ def test_two_installations_of_the_same_world_write_identical_commits(tmp_path: P
     assert len(refs[0]["edge"]) == 1
 
 
-def test_a_draft_that_a_person_merged_is_published_tagged_and_told(fleet: Fleet):
+def test_a_draft_that_a_person_merged_is_published_tagged_and_reported(fleet: Fleet):
     fleet.sweep()
     edge = fleet.repos["edge"]
     draft = edge.refs()["refs/heads/drafts/default/sites/ber/monitoring"]

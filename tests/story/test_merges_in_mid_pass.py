@@ -132,7 +132,7 @@ def test_a_merge_before_the_push_is_recorded_and_followed_by_the_new_revision(
     assert sweep(fleet) == "nothing to do\n"
 
 
-def test_a_merge_without_gates_is_told_after_a_pass_that_could_not_push(
+def test_a_merge_without_gates_is_reported_after_a_pass_that_could_not_push(
     gitea: Gitea, tmp_path: Path
 ):
     fleet = ForgeFleet.on(gitea, tmp_path, SITES)

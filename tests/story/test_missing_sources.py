@@ -5,7 +5,7 @@ from pathlib import Path
 from fleet import PACKAGE, Fleet
 
 
-def test_a_required_source_that_disappears_is_told_though_the_variant_is_ready(tmp_path: Path):
+def test_a_required_source_that_disappears_is_reported_though_the_variant_is_ready(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     required = PACKAGE["settings.yaml"].replace("optional", "required")
     fleet.release("v2", {"settings.yaml": required})

@@ -59,7 +59,7 @@ PASSES = [
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize(("_", "places", "before"), PASSES, ids=[row[0] for row in PASSES])
-def test_a_move_that_is_killed_anywhere_is_gone_on_with(
+def test_a_move_that_is_killed_anywhere_is_continued(
     tmp_path: Path, _: str, places: tuple[object, object], before: Callable[[Fleet], None]
 ):
     root = tmp_path / "live"

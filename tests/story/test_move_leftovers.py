@@ -100,7 +100,7 @@ def test_leftovers_on_a_rewritten_branch_are_not_forgotten(
     assert packages(fleet) == {"sites/ber"}
 
 
-def test_a_path_on_a_rewritten_branch_that_a_variant_comes_back_to_is_not_told_as_edited(
+def test_a_path_on_a_rewritten_branch_that_a_variant_returns_to_is_not_shown_as_edited(
     fleet: Fleet,
 ):
     fleet.release("v2")
@@ -235,7 +235,7 @@ def test_a_variant_written_by_hand_is_removed_when_its_object_is_gone(
     assert fleet.run("remove", "web", *ANN).code == 1
 
 
-def test_a_variant_in_a_file_that_cannot_be_read_is_not_taken_for_gone(fleet: Fleet):
+def test_a_variant_in_an_unreadable_file_is_no_orphan(fleet: Fleet):
     written_by_hand(fleet)
     fleet.write("web.yaml", "kind: [")
     refused = fleet.run("remove", "web", *ANN)

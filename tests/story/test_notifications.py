@@ -157,7 +157,7 @@ def test_many_variants_are_one_event(company):
     assert len(failed["variants"]) == 20
 
 
-def test_a_stopped_policy_is_told_and_its_end_and_return_too(company):
+def test_a_stopped_policy_is_reported_and_its_end_and_return_too(company):
     publish(company)
     company.fleet.write("broken.yaml", BROKEN)
     company.fleet.later(minutes=1).sweep()
@@ -171,7 +171,7 @@ def test_a_stopped_policy_is_told_and_its_end_and_return_too(company):
     assert company.new() == [("PolicyStopped", "", "")]
 
 
-def test_drafts_that_wait_for_approvals_are_told(company):
+def test_drafts_that_wait_for_approvals_are_reported(company):
     company.fleet.write("promotion.yaml", PROMOTION)
     company.fleet.write("policy.yaml", APPROVED)
     publish(company)
@@ -206,7 +206,7 @@ def test_no_approval_is_requested_after_an_earlier_stage_failed(company):
     assert company.new() == []
 
 
-def test_merge_conflicts_are_told(company):
+def test_merge_conflicts_are_reported(company):
     publish(company)
     text = TEXT.replace("replicas: 1", "replicas: 7")
     company.fleet.repos["edge"].commit("main", {DEPLOYMENT: text})

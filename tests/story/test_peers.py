@@ -60,7 +60,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("spoil", BROKEN)
-def test_kro_1316_what_is_gone_is_removed_though_expressions_fail(fleet: Fleet, spoil):
+def test_kro_1316_an_orphan_is_removed_though_expressions_fail(fleet: Fleet, spoil):
     """A deletion was stuck for ever because an expression could not be evaluated any more."""
     fleet.remove("site-dub.yaml")
     spoil(fleet)
@@ -117,7 +117,7 @@ FREEZE = '  windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]\n'  # the 
 MIDNIGHT = "2026-03-03T00:00:00Z"
 
 
-def test_argo_21692_the_end_of_a_denied_time_is_told_and_then_it_goes(fleet: Fleet):
+def test_argo_21692_the_end_of_a_denied_time_is_reported_and_then_it_goes(fleet: Fleet):
     """When the denied time was over nothing happened until something else did."""
     fleet.write("promotion.yaml", PROMOTION + FREEZE)
     fleet.release("v2")

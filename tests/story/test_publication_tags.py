@@ -22,7 +22,7 @@ def conditions(fleet: Fleet) -> dict[str, str]:
     return {it["type"]: it["message"] for it in fleet.variants()[BER]["conditions"]}
 
 
-def test_a_deleted_tag_is_told_with_the_commit_to_put_it_back_on(fleet: Fleet):
+def test_a_deleted_tag_is_reported_with_the_commit_to_put_it_back_on(fleet: Fleet):
     edge = fleet.repos["edge"]
     commit = edge.refs()[V2]
     edge.git("update-ref", "-d", V2)
@@ -40,7 +40,7 @@ def test_a_deleted_tag_is_told_with_the_commit_to_put_it_back_on(fleet: Fleet):
     assert mended.err == ""
 
 
-def test_a_moved_tag_is_told_with_both_commits(fleet: Fleet):
+def test_a_moved_tag_is_reported_with_both_commits(fleet: Fleet):
     edge = fleet.repos["edge"]
     commit, other = edge.refs()[V2], edge.refs()[V1]
     edge.git("update-ref", V2, other)

@@ -80,7 +80,7 @@ def test_an_unevaluated_policy_has_the_same_results(fleet: Fleet):
     assert again.warnings == first.warnings
 
 
-def test_a_soak_that_ends_is_judged_again(fleet: Fleet):
+def test_a_soak_that_ends_is_evaluated_again(fleet: Fleet):
     a_report(fleet)
     fleet.settle()
     with fleet.opened() as program:
@@ -93,7 +93,7 @@ def test_a_soak_that_ends_is_judged_again(fleet: Fleet):
             assert program.world.counters.read()["judged"] == number
 
 
-def test_a_sweep_is_another_pass_than_a_look(fleet: Fleet):
+def test_a_sweep_is_another_pass_than_an_observation(fleet: Fleet):
     text = PROMOTION.replace("spec:", 'spec:\n  schedule: "0 12 * * *"', 1)
     fleet.write("promotion.yaml", text)
     with fleet.opened() as program:

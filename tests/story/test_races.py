@@ -121,7 +121,7 @@ def test_a_draft_that_somebody_commits_to_is_not_rewritten_over_it(
     assert fleet.condition("sites/ams")[0] == "MergeConflict"
 
 
-def test_a_push_that_fails_is_told_once_however_many_drafts_were_in_it(fleet: Fleet):
+def test_a_push_that_fails_is_reported_once_however_many_drafts_were_in_it(fleet: Fleet):
     fleet.repos["edge"].hook("pre-receive", "exit 1")
     swept = fleet.sweep("--drafts-only")
     assert swept.code == 3

@@ -127,7 +127,7 @@ def test_a_dry_run_leaves_no_trace(fleet: Fleet):
 
 
 @pytest.mark.parametrize("refused", ["by a hook", "by silence"])
-def test_a_repository_that_cannot_take_it_is_told_and_written_when_it_answers(
+def test_a_repository_that_cannot_take_it_is_reported_and_written_when_it_answers(
     fleet: Fleet, refused: str
 ):
     fleet.report("dev", "v1")

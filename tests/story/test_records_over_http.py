@@ -70,7 +70,7 @@ def test_without_a_secret_the_message_is_about_http(fleet: ForgeFleet):
     assert_silent(swept.err)
 
 
-def test_a_token_that_was_revoked_is_told_with_the_name_of_its_secret(fleet: ForgeFleet):
+def test_a_token_that_was_revoked_is_reported_with_the_name_of_its_secret(fleet: ForgeFleet):
     assert fleet.sweep().code == 0
     fleet.gitea.revoke_tokens(fleet.bot)
     swept = fleet.sweep()
@@ -80,7 +80,7 @@ def test_a_token_that_was_revoked_is_told_with_the_name_of_its_secret(fleet: For
     assert_silent(swept.err)
 
 
-def test_a_token_that_may_only_read_is_told(fleet: ForgeFleet):
+def test_a_token_that_may_only_read_is_reported(fleet: ForgeFleet):
     fleet.gitea.add_token(fleet.bot, "read:repository")
     recorded = fleet.run(*SUSPEND)
     assert recorded.code != 0
@@ -88,7 +88,7 @@ def test_a_token_that_may_only_read_is_told(fleet: ForgeFleet):
     assert_silent(recorded.err)
 
 
-def test_a_repository_that_the_account_cannot_see_is_told(fleet: ForgeFleet):
+def test_a_repository_that_the_account_cannot_see_is_reported(fleet: ForgeFleet):
     path = f"/repos/{fleet.owner}/records/collaborators/{fleet.bot}"
     fleet.gitea.ask("DELETE", path)
     swept = fleet.sweep()

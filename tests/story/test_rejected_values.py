@@ -85,7 +85,7 @@ def test_rejected_values_are_shown_in_commits_conditions_and_explanations(fleet:
     assert "ConflictsDecided" in row
 
 
-def test_the_undecided_conflict_of_a_draft_is_told_with_both_values(fleet: Fleet):
+def test_the_undecided_conflict_of_a_draft_is_reported_with_both_values(fleet: Fleet):
     conflict(fleet)
     shown = condition(fleet, "MergeConflict")
     assert (shown["status"], shown["reason"]) == ("True", "MergeConflict")
@@ -113,7 +113,7 @@ def test_a_message_from_a_template_tells_it_too(fleet: Fleet):
     assert "\n\nTicket: OPS-1\nFanout-Records: " in message(fleet)
 
 
-def test_no_value_of_a_secret_is_told(fleet: Fleet):
+def test_no_value_of_a_secret_is_shown(fleet: Fleet):
     edge, path = fleet.repos["edge"], f"{AMS}/secret.yaml"
     fleet.release("v2", {"secret.yaml": SECRET.format("old-one")})
     fleet.later(minutes=1).settle()
@@ -133,7 +133,7 @@ def test_no_value_of_a_secret_is_told(fleet: Fleet):
         assert not {word for word in ("old-one", "here-one", "there-one") if word in text}
 
 
-def test_a_variant_written_by_hand_is_held_and_told_of_alike(fleet: Fleet):
+def test_a_variant_written_by_hand_is_held_and_reported_the_same(fleet: Fleet):
     fleet.remove("policy.yaml")
     fleet.write("mine.yaml", MINE)
     fleet.write("promotion.yaml", PROMOTION + "  variants: [mine]\n")

@@ -135,7 +135,7 @@ def test_a_variant_that_was_never_published_is_a_draft_and_no_more(fleet: Fleet)
     assert fleet.sweep().err == ""
 
 
-def test_a_stranger_s_package_at_the_path_of_a_draft_stays(fleet: Fleet):
+def test_a_foreign_package_at_the_path_of_a_draft_stays(fleet: Fleet):
     fleet.site("dub", "dev", "edge")
     fleet.sweep("--drafts-only")
     edge = fleet.repos["edge"]

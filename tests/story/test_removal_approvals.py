@@ -603,7 +603,7 @@ def approved(fleet: Fleet) -> None:
 @pytest.mark.diagonal
 @pytest.mark.parametrize("before", [written, approved])
 @pytest.mark.parametrize("line", [["sweep"], ["remove"]])
-def test_a_removal_that_is_killed_anywhere_is_gone_on_with(
+def test_a_removal_that_is_killed_anywhere_is_continued(
     tmp_path: Path, before: Callable[[Fleet], None], line: list[str]
 ):
     root = tmp_path / "live"

@@ -525,7 +525,7 @@ def completed_and_back(fleet: Fleet) -> None:
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("before", [drafted, completed, completed_and_back])
-def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
+def test_a_pass_that_is_killed_anywhere_is_continued(
     tmp_path: Path, before: Callable[[Fleet], None]
 ):
     root = tmp_path / "live"

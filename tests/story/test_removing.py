@@ -299,7 +299,7 @@ def test_leftovers_of_a_move_wait_for_the_window_too(fleet: Fleet):
     )
 
 
-def test_all_that_is_gone_is_not_removed_while_nobody_can_be_sure(fleet: Fleet):
+def test_orphans_are_not_removed_while_a_target_is_uncertain(fleet: Fleet):
     close(fleet, "ams")
     no_yaml(fleet)
     refused = fleet.run("remove", "monitoring", "--all-gone", *WHY)
@@ -388,7 +388,7 @@ def test_a_push_that_fails_is_tried_again_and_settles(fleet: Fleet):
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("word", ["Delete", "Orphan"])
-def test_a_sweep_that_is_killed_anywhere_is_gone_on_with(tmp_path: Path, word: str):
+def test_a_sweep_that_is_killed_anywhere_is_continued(tmp_path: Path, word: str):
     fleet = Fleet.build(tmp_path / "live", {"ams": ("dev", "edge")})
     fleet.write("policy.yaml", PLAIN)
     fleet.settle()

@@ -252,7 +252,7 @@ def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: 
     assert "OutOfBand" not in fleet.run("explain", "monitoring").out
 
 
-def test_a_refusal_is_told_until_the_forge_takes_the_merge(gitea: Gitea, tmp_path: Path):
+def test_a_refusal_is_reported_until_the_forge_takes_the_merge(gitea: Gitea, tmp_path: Path):
     fleet = ForgeFleet.on(gitea, tmp_path, {"ams": ("dev", "edge")})
     fleet.protect("edge", **PROTECTED, **PEOPLE_MERGE)
     words = "User not allowed to merge PR"

@@ -388,7 +388,7 @@ def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
 
 
-def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet: ForgeFleet):
+def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_reported(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
@@ -404,7 +404,7 @@ def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet
     assert [it["state"] for it in fleet.requests("edge")] == ["open", "open"]
 
 
-def test_labels_are_set_again_and_unknown_reviewers_told(fleet: ForgeFleet):
+def test_labels_are_set_again_and_unknown_reviewers_are_reported(fleet: ForgeFleet):
     request = "  pullRequest: {labels: [team-a], reviewers: [ann, nobody-here]}\n"
     fleet.write("promotion.yaml", MANUAL + request)
     swept = fleet.sweep()
@@ -619,7 +619,7 @@ def test_the_label_that_texts_offer_holds_a_request(fleet: ForgeFleet):
     assert fleet.only_request("edge")["state"] == "open"
 
 
-def test_a_label_that_cannot_be_created_is_told_and_stops_nothing(gitea: Gitea, tmp_path: Path):
+def test_a_label_that_cannot_be_created_is_reported_and_stops_nothing(gitea: Gitea, tmp_path: Path):
     """The token has the scopes that suffice where no labels are configured."""
     scopes = ("write:repository", "read:issue", "read:user")
     fleet = ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge")}, scopes=scopes)

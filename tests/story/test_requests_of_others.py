@@ -93,7 +93,7 @@ def test_all_pages_of_changed_files_count(fleet: ForgeFleet):
     assert find_statuses(fleet, number) == {"fanout": FAILURE}
 
 
-def test_a_push_is_judged_again(fleet: ForgeFleet):
+def test_a_push_is_evaluated_again(fleet: ForgeFleet):
     number = propose(fleet, "work", {"README.md": "# More\n"})
     settle(fleet)
     assert find_statuses(fleet, number) == {"fanout": SUCCESS}

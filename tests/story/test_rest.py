@@ -66,7 +66,7 @@ def test_a_skipped_pass_prints_the_same_output(fleet: Fleet):
     assert results[0] == Result(0, "nothing to do\n", "")
 
 
-def test_a_pass_that_had_something_to_do_is_followed_by_one_that_judges(fleet: Fleet):
+def test_a_pass_with_work_is_followed_by_a_pass_that_evaluates(fleet: Fleet):
     fleet.release("v2")
     assert not rests(fleet), "drafts are written"
     assert not rests(fleet), "nobody has judged what came of it"
@@ -124,7 +124,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda it: it.__name__.replace("_", " "))
-def test_after_any_change_it_is_judged_again(fleet: Fleet, change: Callable[[Fleet], None]):
+def test_a_change_of_any_kind_is_evaluated_again(fleet: Fleet, change: Callable[[Fleet], None]):
     assert rests(fleet)
     change(fleet)
     assert not rests(fleet)
@@ -147,7 +147,7 @@ def test_drafts_only_is_another_way_of_sweeping(fleet: Fleet):
     assert rests(fleet)
 
 
-def test_another_configuration_is_judged_anew(fleet: Fleet):
+def test_another_configuration_is_evaluated_anew(fleet: Fleet):
     config = fleet.root / "fanout.yaml"
     config.write_text(
         "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\nconcurrency: 2\n"
@@ -163,19 +163,19 @@ def test_a_sweep_of_one_policy_says_nothing_of_the_others(fleet: Fleet):
     assert not rests(fleet)
 
 
-def test_a_mistyped_policy_is_told_though_everything_rests(fleet: Fleet):
+def test_a_mistyped_policy_is_reported_though_everything_rests(fleet: Fleet):
     assert rests(fleet)
     assert fleet.run("sweep", "monitorin").code != 0
 
 
-def test_a_fault_in_the_files_is_told_every_time(fleet: Fleet):
+def test_a_fault_in_the_files_is_reported_every_time(fleet: Fleet):
     fleet.write("policy.yaml", POLICY + "---\nkind: Mistake\napiVersion: fanout.dev/v1alpha1\n")
     results = [fleet.run("sweep") for _ in range(3)]
     assert [it.code for it in results] == [3, 3, 3]
     assert results[1].err == results[2].err != ""
 
 
-def test_a_repository_that_cannot_be_listed_is_told(fleet: Fleet):
+def test_a_repository_that_cannot_be_listed_is_reported(fleet: Fleet):
     assert rests(fleet)
     path = fleet.repos["edge"].path
     path.rename(path.with_name("away"))

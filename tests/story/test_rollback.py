@@ -211,7 +211,7 @@ def test_a_commit_on_the_draft_of_the_way_back_is_published_with_it(fleet: Fleet
     assert edge.drafts() == []
 
 
-def test_a_revision_that_the_rule_does_not_allow_any_more_can_be_gone_back_to(fleet: Fleet):
+def test_a_rollback_reaches_a_revision_that_is_no_longer_allowed(fleet: Fleet):
     rule = RULE.replace(">=1", ">=2")
     fleet.write("policy.yaml", ONE_STAGE.replace(RULE, rule))
     fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v1")
@@ -256,7 +256,7 @@ def test_a_rollback_reaches_a_revision_that_a_person_squashed(tmp_path: Path):
     assert tree(fleet, f"main:{BER}") == was
 
 
-def test_without_its_rendering_nobody_could_tell_the_edits_and_it_is_held(fleet: Fleet):
+def test_a_rollback_without_its_rendering_is_held(fleet: Fleet):
     fleet.release("v3")
     fleet.later(minutes=5).settle()
     fleet.repos["edge"].git("update-ref", "-d", VENDOR)
@@ -306,7 +306,7 @@ def test_promoting_another_revision_ends_it(fleet: Fleet):
     assert fates(fleet) == ["Rollback Applied", "Publish Applied"]
 
 
-def test_the_window_binds_it_unless_that_is_lifted(fleet: Fleet):
+def test_the_window_binds_a_rollback_unless_overridden(fleet: Fleet):
     closed = "  windows: [{deny: {schedule: '0 0 * * *', duration: 24h}}]\n"
     fleet.write("promotion.yaml", PROMOTION + closed)
     result = rollback(fleet)

@@ -252,7 +252,7 @@ def test_a_commit_before_the_publication_is_refused(fleet: Fleet):
 # ---- the same twice ----------------------------------------------------------------------------
 
 
-def test_the_same_said_again_within_a_second_is_said_again(fleet: Fleet):
+def test_an_equal_statement_within_a_second_is_recorded_again(fleet: Fleet):
     names = [fleet.run(verb, "monitoring", *WHY).out for verb in ("suspend", "resume", "suspend")]
     assert len(set(names)) == 3
     assert fleet.states()["sites/ber"] == "Suspended"

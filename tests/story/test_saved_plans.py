@@ -14,7 +14,7 @@ OUT = [
 
 
 @pytest.mark.parametrize(("_", "name", "words"), OUT, ids=map(itemgetter(0), OUT))
-def test_a_plan_that_cannot_be_saved_is_told(fleet: Fleet, _: str, name: str, words: str):
+def test_a_plan_that_cannot_be_saved_is_reported(fleet: Fleet, _: str, name: str, words: str):
     result = fleet.plan("--out", str(fleet.root / name))
     assert (result.code, result.out) == (1, "")
     assert "the plan cannot be saved as" in result.err

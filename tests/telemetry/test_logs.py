@@ -99,7 +99,7 @@ def test_lines_below_the_level_are_not_written(redactor):
     assert stream.getvalue() == ""
 
 
-def test_some_libraries_are_heard_only_when_something_is_wrong(redactor):
+def test_some_libraries_log_only_problems(redactor):
     stream = io.StringIO()
     configure_logging(redactor, stream=stream, level=logging.DEBUG)
     names = ("apscheduler.scheduler", "git.cmd", "httpx2", "httpcore2.http11")

@@ -29,7 +29,7 @@ def rendered(files, *mutators, objects=(), answering=NOBODY, limits=LIMITS, **fi
     variant = spec(mutators=mutators, **fields)
     inputs = resolve_inputs(prepared, variant, ClusterObjectIndex(objects))
     return answering.run_until_answered(
-        lambda known: render_variant(prepared, variant, inputs, known)
+        lambda memo: render_variant(prepared, variant, inputs, memo)
     )
 
 

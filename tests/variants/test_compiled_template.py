@@ -214,7 +214,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("files", "functions", "expected"), rows(FORMS))
-def test_variants_have_a_mould(files, functions, expected):
+def test_variants_of_a_shape_share_a_compiled_template(files, functions, expected):
     names = ("e1", "e2", "e3", "e4")
     variants = [cluster(name, *(make(name) for make in functions)) for name in names]
     together, alone, made = in_turn(files, variants)
@@ -222,7 +222,7 @@ def test_variants_have_a_mould(files, functions, expected):
     assert bool(made) is expected
 
 
-def test_a_variant_that_does_not_fit_leaves_the_mould_to_the_others():
+def test_a_variant_that_does_not_fit_leaves_the_template_to_the_others():
     """The second one, for which it would be made, has a number where the others have texts."""
     kptfile = CONFIGURED.format("apply-setters", "package-context.yaml")
     files = {"a.yaml": SETTERS.replace("tag", "region"), "Kptfile": kptfile}

@@ -126,7 +126,7 @@ def test_a_subpackage_that_upstream_removed_goes_and_one_that_both_added_is_one(
     assert (set(removed.files), removed.conflicts) == ({"Kptfile"}, ())
 
 
-def test_a_comment_with_a_word_of_a_person_in_it_is_told_as_lost():
+def test_a_comment_with_a_word_of_a_person_in_it_is_reported_as_lost():
     here = deployment()[FILE][1].replace(b"metadata:", b"metadata: # mine kpt-merge: shop/web")
     result = merge_packages(deployment(), KEPT, {FILE: ("100644", here), **KEPT})
     [note] = result.notes

@@ -322,7 +322,7 @@ def test_fields(kind, origin, upstream, local, expected, conflicts):
     assert merged(kind, origin, upstream, local) == (expected, conflicts)
 
 
-def test_a_first_field_stands_below_what_is_said_of_the_document():
+def test_a_first_field_stands_below_the_comment_of_the_document():
     text = "# licence\n" + document("Custom", "a: 1\n")
     upstream = text.replace("apiVersion", "Z: 0\napiVersion")
     result = merge_packages(files(text), files(upstream), files(text.replace("a: 1", "a: 2")))

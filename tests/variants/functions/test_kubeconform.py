@@ -150,7 +150,7 @@ def test_configured(files, data, findings):
     assert bool(findings) == bool(results)
 
 
-def test_a_validator_judges_what_the_mutators_have_made():
+def test_a_validator_checks_the_results_of_the_mutators():
     mutator = "{image: search-replace, configMap: {by-path: spec.replicas, put-value: many}}"
     files = {"Kptfile": kptfile(mutator), "web.yaml": WEB}
     assert "'many' is not a whole number" in checked(files)
@@ -170,7 +170,7 @@ def test_the_first_validator_that_finds_something_is_the_last_that_is_asked():
 
 
 @pytest.mark.parametrize("more", [(), (FunctionSpec("list-setters"),)], ids=["shared", "by target"])
-def test_every_variant_is_judged_by_what_is_its_own(more):
+def test_every_variant_is_checked_with_its_own_values(more):
     """What is alike for all targets is judged once; what differs, each time."""
     mark = "    kpt.dev/config-injection: required\n"
     point = f"metadata:\n  name: web\n  annotations:\n{mark}"
@@ -186,7 +186,7 @@ def test_every_variant_is_judged_by_what_is_its_own(more):
         inputs = resolve_inputs(prepared, variant, ClusterObjectIndex([site]))
         try:
             NOBODY.run_until_answered(
-                lambda known, it=(variant, inputs): render_variant(prepared, *it, known)
+                lambda memo, it=(variant, inputs): render_variant(prepared, *it, memo)
             )
             outcomes.append("")
         except InvalidInput as error:

@@ -134,7 +134,7 @@ def test_a_pipeline_gives_the_same_with_and_without_memory(steps):
         assert {entry.oid for entry in result.entries.values()} <= upstream | result.blobs.keys()
 
 
-def test_a_namespace_that_yaml_takes_for_a_boolean_is_told_as_what_it_is():
+def test_a_namespace_that_yaml_takes_for_a_boolean_is_reported_as_a_boolean():
     config = "apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamespace\nmetadata: {name: x}\n"
     files = {"Kptfile": configured_by("set-namespace"), "config.yaml": f"{config}namespace: n\n"}
     with pytest.raises(

@@ -98,7 +98,7 @@ def test_an_expression_is_refused(expression, sentence):
     assert sentence in str(caught.value)
 
 
-def test_a_refused_expression_is_told_by_the_error_alone(capfd):
+def test_a_refused_expression_is_reported_by_the_error_alone(capfd):
     with pytest.raises(InvalidInput):
         compile_regex("(")
     assert capfd.readouterr() == ("", "")
