@@ -72,10 +72,10 @@ laws: $(VENV)/test ## Look for counterexamples to the laws, at random, ROUNDS ti
 	  $(PY) -m pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile=search || exit 1; done
 
 worlds: $(VENV)/test ## Judge every small world of the gates twice, not some of them
-	WORLDS=all $(PY) -m pytest -q -n $(WORKERS) tests/gates/test_every_world.py
+	WORLDS=all $(PY) -m pytest -q -n $(WORKERS) tests/gates/test_gate_evaluator_exhaustive.py
 
 soak: $(VENV)/test ## Let anything happen to the gates at random, for MINUTES from SEED
-	SEED=$(SEED) MINUTES=$(MINUTES) $(PY) -m pytest -q -s tests/gates/test_model.py
+	SEED=$(SEED) MINUTES=$(MINUTES) $(PY) -m pytest -q -s tests/gates/test_gate_evaluator_model.py
 
 soak-kills: $(VENV)/test ## Kill commands at 200 points of the lives of fleets over files, from SEED
 	KILLS=200 SEED=$(SEED) $(PY) -m pytest -q -n $(WORKERS) tests/story/test_killed_sets.py

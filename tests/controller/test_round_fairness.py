@@ -1,6 +1,6 @@
 """Turns of policies that write thousands of drafts, by what passes did."""
 
-from controller.test_loop import report
+from controller.test_run_loop import report
 
 from fanout.controller.round_fairness import RoundFairness
 from fanout.controller.work_queue import Trigger, TriggerKey

@@ -1,6 +1,7 @@
 """Events of a running system: actions of people, machines and crashes.
 
-The rules of the machine that test_model.py checks; which of them come, and when, is drawn.
+The rules of the machine that test_gate_evaluator_model.py checks; which events come, and when, is
+drawn.
 """
 
 from datetime import datetime

@@ -71,11 +71,11 @@ class StatusWorld:
         cls, server: KubeServer, namespace: str, root: Path, sites: dict[str, tuple[str, str]]
     ) -> "StatusWorld":
         fleet = Fleet.build(root, sites)
-        installation = cls(server, namespace, fleet)
+        cluster = cls(server, namespace, fleet)
         for path in (root / "policies").glob("*.yaml"):
-            installation.move(path)
-        installation.apply()
-        return installation
+            cluster.move(path)
+        cluster.apply()
+        return cluster
 
     def move(self, path: Path) -> None:
         """Write the namespace into the objects of a file."""

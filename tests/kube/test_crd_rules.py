@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from api import test_checks, test_stage_fields
-from api.test_validation import example
+from api import test_stages, test_stages_checks
+from api.test_object_validation import example
 from kube.mutations import mutate_all, read_complete_objects
 from kube.objects import Named, refusal_of, sent
 from kube.record_fleet import wait_until
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.kube
 
 def valid_objects() -> Iterator[Named]:
     """Yield each object of the tests' tables that is valid, beside the samples."""
-    for sentence, data in test_stage_fields.RIGHT:
+    for sentence, data in test_stages.RIGHT:
         yield sentence, data
-    for sentence, check in test_checks.RIGHT:
+    for sentence, check in test_stages_checks.RIGHT:
         for group in ("verification", "requires"):
-            yield f"{sentence} ({group})", test_checks.with_check(check, group)
+            yield f"{sentence} ({group})", test_stages_checks.with_check(check, group)
 
 
 def test_the_server_takes_what_validation_takes(server: KubeServer, kube_namespace: str):

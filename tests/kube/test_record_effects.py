@@ -99,219 +99,213 @@ class RecordWorld(StatusWorld):
 
 
 @pytest.fixture
-def installation(
+def cluster(
     record_server: KubeServer, kube_namespace: str, tmp_path: Path
 ) -> Iterator[RecordWorld]:
-    installation = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
-    assert isinstance(installation, RecordWorld)
-    with installation.process(writer=CONTROLLER):
-        yield installation
+    cluster = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
+    assert isinstance(cluster, RecordWorld)
+    with cluster.process(writer=CONTROLLER):
+        yield cluster
 
 
-def test_an_approval_says_whether_it_counts(installation: RecordWorld):
-    installation.set_stages(APPROVED)
-    installation.settle()
-    tree = installation.tree()
-    counting = installation.approve("alice", tree)
-    refused = installation.approve("bob", tree)
-    other = installation.approve("carol", "a" * 40)
-    unknown = installation.approve("carol", tree, check="never")
-    installation.go_on()
-    assert installation.effect(counting) == EFFECTIVE
-    assert installation.condition(counting, "Recorded")["status"] == "True"
-    assert installation.effect(refused) == ("False", "NotEntitled")
-    assert "user:bob is not in sre" in installation.condition(refused)["message"]
-    assert installation.effect(other) == ("False", "Stale")
-    assert installation.effect(unknown) == ("False", "NotFound")
-    assert "stage dev has no check never by approval" in installation.condition(unknown)["message"]
-    installation.approve("carol", tree)
-    installation.later(minutes=1)
-    installation.go_on()
-    assert installation.variants()["ams"]["status"]["published"]
-    assert installation.effect(counting) == ("False", "Applied")
+def test_an_approval_says_whether_it_counts(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    tree = cluster.tree()
+    counting = cluster.approve("alice", tree)
+    refused = cluster.approve("bob", tree)
+    other = cluster.approve("carol", "a" * 40)
+    unknown = cluster.approve("carol", tree, check="never")
+    cluster.go_on()
+    assert cluster.effect(counting) == EFFECTIVE
+    assert cluster.condition(counting, "Recorded")["status"] == "True"
+    assert cluster.effect(refused) == ("False", "NotEntitled")
+    assert "user:bob is not in sre" in cluster.condition(refused)["message"]
+    assert cluster.effect(other) == ("False", "Stale")
+    assert cluster.effect(unknown) == ("False", "NotFound")
+    assert "stage dev has no check never by approval" in cluster.condition(unknown)["message"]
+    cluster.approve("carol", tree)
+    cluster.later(minutes=1)
+    cluster.go_on()
+    assert cluster.variants()["ams"]["status"]["published"]
+    assert cluster.effect(counting) == ("False", "Applied")
 
 
-def test_an_approval_of_removals_says_whether_it_counts(installation: RecordWorld):
-    installation.settle()
-    installation.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
-    installation.server.kubectl("delete", "clusters", "ams", namespace=installation.namespace)
-    installation.settle()
-    edge = installation.fleet.repos["edge"]
+def test_an_approval_of_removals_says_whether_it_counts(cluster: RecordWorld):
+    cluster.settle()
+    cluster.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
+    cluster.server.kubectl("delete", "clusters", "ams", namespace=cluster.namespace)
+    cluster.settle()
+    edge = cluster.fleet.repos["edge"]
     [branch] = [it for it in edge.refs() if "/_removals/" in it]
     tree = edge.object_id(f"{branch}^{{tree}}")
     removals = {"stage": "dev", "check": "ok"}
-    foreign = installation.create(
-        record("Approval", installation.namespace, "bob", trees=[tree], **removals)
+    foreign = cluster.create(record("Approval", cluster.namespace, "bob", trees=[tree], **removals))
+    other = cluster.create(
+        record("Approval", cluster.namespace, "alice", trees=["a" * 40], **removals)
     )
-    other = installation.create(
-        record("Approval", installation.namespace, "alice", trees=["a" * 40], **removals)
-    )
-    installation.go_on()
-    assert installation.effect(foreign) == ("False", "NotEntitled")
-    assert installation.effect(other) == ("False", "Stale")
+    cluster.go_on()
+    assert cluster.effect(foreign) == ("False", "NotEntitled")
+    assert cluster.effect(other) == ("False", "Stale")
     assert [it for it in edge.files() if it.startswith("sites/ams/")]
-    counting = installation.create(
-        record("Approval", installation.namespace, "alice", trees=[tree], **removals)
+    counting = cluster.create(
+        record("Approval", cluster.namespace, "alice", trees=[tree], **removals)
     )
-    installation.later(minutes=1)
-    installation.go_on()
-    assert installation.effect(counting) == ("False", "Applied")
+    cluster.later(minutes=1)
+    cluster.go_on()
+    assert cluster.effect(counting) == ("False", "Applied")
     assert [it for it in edge.files() if it.startswith("sites/ams/")] == []
     assert branch not in edge.refs()
 
 
-def test_an_approval_that_is_revoked_counts_no_more(installation: RecordWorld):
-    installation.set_stages(APPROVED)
-    installation.settle()
-    counting = installation.approve("alice", installation.tree())
-    installation.go_on()
-    assert installation.effect(counting) == EFFECTIVE
-    installation.later(minutes=1)
-    foreign = installation.approve("bob", revokes=installation.record_of(counting))
-    installation.go_on()
-    assert installation.effect(counting) == EFFECTIVE
-    assert installation.effect(foreign) == ("False", "NotEntitled")
-    installation.later(minutes=1)
-    revoking = installation.approve("carol", revokes=installation.record_of(counting))
-    installation.go_on()
-    assert installation.effect(counting) == ("False", "Withdrawn")
-    assert installation.effect(revoking) == ("False", "Applied")
+def test_an_approval_that_is_revoked_counts_no_more(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    counting = cluster.approve("alice", cluster.tree())
+    cluster.go_on()
+    assert cluster.effect(counting) == EFFECTIVE
+    cluster.later(minutes=1)
+    foreign = cluster.approve("bob", revokes=cluster.record_of(counting))
+    cluster.go_on()
+    assert cluster.effect(counting) == EFFECTIVE
+    assert cluster.effect(foreign) == ("False", "NotEntitled")
+    cluster.later(minutes=1)
+    revoking = cluster.approve("carol", revokes=cluster.record_of(counting))
+    cluster.go_on()
+    assert cluster.effect(counting) == ("False", "Withdrawn")
+    assert cluster.effect(revoking) == ("False", "Applied")
 
 
-def test_an_approval_of_an_earlier_candidate_says_so(installation: RecordWorld):
-    installation.set_stages(APPROVED)
-    installation.settle()
-    early = installation.approve(
-        "bob", installation.tree()
-    )  # no approver, so that v1 is not kept for it
-    installation.go_on()
+def test_an_approval_of_an_earlier_candidate_says_so(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    early = cluster.approve("bob", cluster.tree())  # no approver, so that v1 is not kept for it
+    cluster.go_on()
     approvers = [{"group": "sre", "subjects": ["user:alice", "user:bob"]}]
-    promotion = installation.manifest("PromotionPolicy", "everything")
-    installation.fleet.release("v2")
-    installation.settle()
-    installation.server.patch(promotion, {"spec": {"approvers": approvers}})
-    installation.settle()
-    assert installation.effect(early) == ("False", "DecisionWaits")
-    assert "has no draft of v1: its candidate is v2" in installation.condition(early)["message"]
+    promotion = cluster.manifest("PromotionPolicy", "everything")
+    cluster.fleet.release("v2")
+    cluster.settle()
+    cluster.server.patch(promotion, {"spec": {"approvers": approvers}})
+    cluster.settle()
+    assert cluster.effect(early) == ("False", "DecisionWaits")
+    assert "has no draft of v1: its candidate is v2" in cluster.condition(early)["message"]
 
 
-def test_a_decision_says_whether_it_is_active(installation: RecordWorld):
-    installation.set_stages(APPROVED)
-    installation.settle()
-    suspended = installation.decide("Suspend", stage="prod")
-    unknown = installation.decide("Suspend", stage="nowhere")
-    waiting = installation.decide("Publish", stage="prod", revision="v9")
-    ending = installation.decide(
-        "Publish", stage="dev", revision="v1", expires="2100-01-01T00:00:00Z"
-    )
-    vain = installation.decide("Withdraw", withdraws="20260302t090000z-0123456789ab")
-    installation.go_on()
-    assert installation.effect(suspended) == EFFECTIVE
-    assert installation.effect(unknown) == ("False", "NotFound")
-    assert "the policy has no stage nowhere" in installation.condition(unknown)["message"]
-    assert installation.effect(waiting) == ("False", "DecisionWaits")
-    assert installation.effect(ending) == EFFECTIVE
-    assert installation.effect(vain) == ("False", "NotFound")
-    installation.later(minutes=1)
-    resumed = installation.decide("Resume", "bob", stage="prod")
-    withdrawal = installation.decide("Withdraw", withdraws=installation.record_of(ending))
-    installation.go_on()
-    assert installation.effect(suspended) == ("False", "Applied")
-    assert installation.effect(resumed) == ("False", "Applied")
-    assert installation.effect(ending) == ("False", "Withdrawn")
-    assert installation.effect(withdrawal) == ("False", "Applied")
+def test_a_decision_says_whether_it_is_active(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    suspended = cluster.decide("Suspend", stage="prod")
+    unknown = cluster.decide("Suspend", stage="nowhere")
+    waiting = cluster.decide("Publish", stage="prod", revision="v9")
+    ending = cluster.decide("Publish", stage="dev", revision="v1", expires="2100-01-01T00:00:00Z")
+    vain = cluster.decide("Withdraw", withdraws="20260302t090000z-0123456789ab")
+    cluster.go_on()
+    assert cluster.effect(suspended) == EFFECTIVE
+    assert cluster.effect(unknown) == ("False", "NotFound")
+    assert "the policy has no stage nowhere" in cluster.condition(unknown)["message"]
+    assert cluster.effect(waiting) == ("False", "DecisionWaits")
+    assert cluster.effect(ending) == EFFECTIVE
+    assert cluster.effect(vain) == ("False", "NotFound")
+    cluster.later(minutes=1)
+    resumed = cluster.decide("Resume", "bob", stage="prod")
+    withdrawal = cluster.decide("Withdraw", withdraws=cluster.record_of(ending))
+    cluster.go_on()
+    assert cluster.effect(suspended) == ("False", "Applied")
+    assert cluster.effect(resumed) == ("False", "Applied")
+    assert cluster.effect(ending) == ("False", "Withdrawn")
+    assert cluster.effect(withdrawal) == ("False", "Applied")
 
 
-def test_evidence_says_whether_it_counts(installation: RecordWorld):
-    installation.set_stages(TESTED)
-    installation.settle()
-    installation.later(minutes=1)
-    pending = installation.state("pending")
-    other = installation.state("passed", revision="v9")
-    unknown = installation.state("passed", check="never")
-    installation.go_on()
-    assert installation.effect(pending) == EFFECTIVE
-    assert installation.effect(other) == ("False", "WrongRevision")
-    assert "no variant of stage dev has v9 now" in installation.condition(other)["message"]
-    assert installation.effect(unknown) == ("False", "NotFound")
-    installation.later(minutes=1)
-    passed = installation.state("passed")
-    installation.go_on()
-    assert installation.effect(pending) == ("False", "Superseded")
-    assert installation.effect(passed) == EFFECTIVE
-    installation.fleet.release("v2")
-    installation.later(minutes=1)
-    installation.settle()
-    assert installation.effect(passed) == ("False", "WrongRevision")
+def test_evidence_says_whether_it_counts(cluster: RecordWorld):
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    cluster.later(minutes=1)
+    pending = cluster.state("pending")
+    other = cluster.state("passed", revision="v9")
+    unknown = cluster.state("passed", check="never")
+    cluster.go_on()
+    assert cluster.effect(pending) == EFFECTIVE
+    assert cluster.effect(other) == ("False", "WrongRevision")
+    assert "no variant of stage dev has v9 now" in cluster.condition(other)["message"]
+    assert cluster.effect(unknown) == ("False", "NotFound")
+    cluster.later(minutes=1)
+    passed = cluster.state("passed")
+    cluster.go_on()
+    assert cluster.effect(pending) == ("False", "Superseded")
+    assert cluster.effect(passed) == EFFECTIVE
+    cluster.fleet.release("v2")
+    cluster.later(minutes=1)
+    cluster.settle()
+    assert cluster.effect(passed) == ("False", "WrongRevision")
 
 
-def test_evidence_from_before_the_publication_says_so(installation: RecordWorld):
-    installation.set_stages({**APPROVED, **TESTED})
-    installation.settle()
-    early = installation.state("passed")
-    installation.go_on()
-    assert installation.effect(early) == ("False", "WrongRevision")
-    installation.later(minutes=1)
+def test_evidence_from_before_the_publication_says_so(cluster: RecordWorld):
+    cluster.set_stages({**APPROVED, **TESTED})
+    cluster.settle()
+    early = cluster.state("passed")
+    cluster.go_on()
+    assert cluster.effect(early) == ("False", "WrongRevision")
+    cluster.later(minutes=1)
     for by in ("alice", "carol"):
-        installation.approve(by, installation.tree())
-    installation.go_on()
-    assert installation.variants()["ams"]["status"]["published"]
-    assert installation.effect(early) == ("False", "RecordedEarly")
+        cluster.approve(by, cluster.tree())
+    cluster.go_on()
+    assert cluster.variants()["ams"]["status"]["published"]
+    assert cluster.effect(early) == ("False", "RecordedEarly")
 
 
-def test_a_transition_of_a_record_costs_one_write_and_rest_none(installation: RecordWorld):
-    installation.set_stages(TESTED)
-    installation.settle()
-    created = installation.decide("Suspend", stage="prod")
-    before = count_writes(installation.server, "decisions")
-    installation.go_on()
-    assert count_writes(installation.server, "decisions") - before == 2, "recorded, then effective"
-    present = installation.server.get(created)
+def test_a_transition_of_a_record_costs_one_write_and_rest_none(cluster: RecordWorld):
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    created = cluster.decide("Suspend", stage="prod")
+    before = count_writes(cluster.server, "decisions")
+    cluster.go_on()
+    assert count_writes(cluster.server, "decisions") - before == 2, "recorded, then effective"
+    present = cluster.server.get(created)
     for _ in range(2):
-        installation.later(minutes=1)
-        installation.go_on()
-    assert installation.server.get(created) == present
-    resumed = installation.decide("Resume", stage="prod")
-    before = count_writes(installation.server, "decisions")
-    installation.go_on()
-    assert installation.effect(created) == ("False", "Applied")
-    assert installation.effect(resumed) == ("False", "Applied")
-    assert count_writes(installation.server, "decisions") - before == 3
+        cluster.later(minutes=1)
+        cluster.go_on()
+    assert cluster.server.get(created) == present
+    resumed = cluster.decide("Resume", stage="prod")
+    before = count_writes(cluster.server, "decisions")
+    cluster.go_on()
+    assert cluster.effect(created) == ("False", "Applied")
+    assert cluster.effect(resumed) == ("False", "Applied")
+    assert count_writes(cluster.server, "decisions") - before == 3
 
 
-def test_an_edited_status_of_a_record_is_put_right(installation: RecordWorld):
-    installation.set_stages(TESTED)
-    installation.settle()
-    created = installation.decide("Suspend", stage="prod")
-    installation.go_on()
-    assert installation.effect(created) == EFFECTIVE
-    status = installation.server.get(created)["status"]
+def test_an_edited_status_of_a_record_is_put_right(cluster: RecordWorld):
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    created = cluster.decide("Suspend", stage="prod")
+    cluster.go_on()
+    assert cluster.effect(created) == EFFECTIVE
+    status = cluster.server.get(created)["status"]
     forged = [{**it, "status": "False"} for it in status["conditions"]]
     name = f"decision.fanout.dev/{created['metadata']['name']}"
     patch = json.dumps({"status": {"conditions": forged}})
     line = ("patch", name, "--subresource=status", "--type=merge", "-p", patch)
-    installation.server.kubectl(*line, namespace=installation.namespace)
-    installation.await_change()
-    installation.show()
-    assert installation.server.get(created)["status"] == status
+    cluster.server.kubectl(*line, namespace=cluster.namespace)
+    cluster.await_change()
+    cluster.show()
+    assert cluster.server.get(created)["status"] == status
 
 
-def test_a_record_that_was_created_anew_under_its_name_gets_no_status(installation: RecordWorld):
+def test_a_record_that_was_created_anew_under_its_name_gets_no_status(cluster: RecordWorld):
     """The object is another one, which is not recorded yet; the watch has not told of it."""
-    installation.set_stages(TESTED)
-    installation.settle()
-    created = installation.decide("Suspend", stage="prod")
-    installation.go_on()
-    assert installation.writer is not None
-    outdated: dict[str, Any] = dict(installation.writer._read_digests())
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    created = cluster.decide("Suspend", stage="prod")
+    cluster.go_on()
+    assert cluster.writer is not None
+    outdated: dict[str, Any] = dict(cluster.writer._read_digests())
     names = {name: it._replace(status=b"") for name, it in outdated["Decision"].items()}
     outdated["Decision"] = names
-    installation.writer._read_digests = lambda: outdated  # type: ignore[method-assign]
-    installation.server.delete(created)
+    cluster.writer._read_digests = lambda: outdated  # type: ignore[method-assign]
+    cluster.server.delete(created)
     meta = {key: created["metadata"][key] for key in ("name", "namespace", "annotations")}
-    anew = decision(installation.namespace, "Resume", stage="prod")
-    second = installation.server.create({**anew, "metadata": meta}, by="alice")
-    installation.writer._confirmed.clear()
-    installation.settle()
-    installation.run_round()
-    assert installation.server.get(second).get("status") is None
+    anew = decision(cluster.namespace, "Resume", stage="prod")
+    second = cluster.server.create({**anew, "metadata": meta}, by="alice")
+    cluster.writer._confirmed.clear()
+    cluster.settle()
+    cluster.run_round()
+    assert cluster.server.get(second).get("status") is None

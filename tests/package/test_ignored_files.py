@@ -1,7 +1,7 @@
 """What a `.krmignore` names is bytes in all of fanout, whatever it contains."""
 
 import pytest
-from package.merge.test_merge_packages import kptfile, merge, package, thing
+from package.merge.test_package_update import kptfile, merge, package, thing
 from variants.running import kptfile as pipeline
 from variants.running import rendered, run
 

@@ -118,7 +118,7 @@ WORDS = dict(
     )
 )
 BREAKS = pytest.mark.parametrize(
-    ("word", "limits", "told"),
+    ("word", "limits", "problem"),
     [(WORDS[row[0]], *row[1:]) for row in BROKEN],
     ids=[f"one that {row[0]}" for row in BROKEN],
 )

@@ -1,4 +1,4 @@
-"""What git and remotes say, as families of errors; real remotes are in test_races_and_refusals."""
+"""What git and remotes say, as families of errors; real remotes are in test_push_races."""
 
 import pytest
 

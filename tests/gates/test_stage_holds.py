@@ -1,7 +1,7 @@
 """What a stage tells of itself while it rolls out: what holds it comes first, said as it is."""
 
 import pytest
-from gates.test_rollouts import (
+from gates.test_rollout_budget import (
     bad,
     ok,
     released,

@@ -1,7 +1,7 @@
 """Defects of other promotion engines, played here: each test names the issue it is reported in.
 
 The docstring says what went wrong there; the name says what is right. The engines of rollouts are
-in `test_peers_rollouts.py`, what only whole commands can show in `tests/story/test_peers.py`.
+in `test_rollout_budget_peers.py`, what only whole commands can show in `tests/story/test_peers.py`.
 """
 
 import pytest

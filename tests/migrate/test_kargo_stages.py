@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from api.kargo_objects import IN, OUT, imported, kargo, policy, stage, writing
+from migrate.kargo_objects import IN, OUT, imported, kargo, policy, stage, writing
 
 CLONE = {"repoURL": OUT, "checkout": [{"branch": "main", "path": "./src"}]}
 TWO = [*CLONE["checkout"], {"branch": "env/${{ ctx.stage }}", "path": "./out", "create": True}]

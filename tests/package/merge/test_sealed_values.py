@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from package.merge.test_merge_packages import merge, package, thing
+from package.merge.test_package_update import merge, package, thing
 
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
 from fanout.package.merge.package_update import KptUpdateStrategy, merge_packages, update_package

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from variants.builders import package
 from variants.running import OURS, rendered
-from variants.test_golden import files_below, write
+from variants.test_package_rendering_golden import files_below, write
 
 from fanout.variants.function_registry import FUNCTIONS_BY_NAME
 

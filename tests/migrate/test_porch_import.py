@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from api.porch_objects import REPOSITORIES, judge, lost, one, policy, porch, variant
+from migrate.porch_objects import REPOSITORIES, judge, lost, one, policy, porch, variant
 
 from fanout.api.field_errors import FieldError, find_fields, format_path
 from fanout.migrate.porch_import import PORCH_GROUP, find_expressions, import_porch_objects

@@ -75,7 +75,7 @@ def test_json_that_never_ends_is_counted_in_one_go(text):
 MEASURE = """
 import resource, sys
 sys.path.insert(0, sys.argv[1])
-from package.test_value_limit import hostile
+from package.test_manifest_value_limit import hostile
 data, file = hostile(sys.argv[2])
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 from fanout.package.manifest import Manifest

@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from api.kargo_objects import WINDOW, config, imported, stage
+from migrate.kargo_objects import WINDOW, config, imported, stage
 
 from fanout.api.field_errors import FieldError
 

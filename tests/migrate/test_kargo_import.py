@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 import pytest
-from api.kargo_objects import (
+from migrate.kargo_objects import (
     WAREHOUSE,
     imported,
     judge,

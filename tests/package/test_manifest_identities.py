@@ -1,6 +1,6 @@
 """Identity of objects is by package, with one answer in edits, validation, merge and rendering."""
 
-from package.merge.test_merge_packages import kptfile, merge, package, thing
+from package.merge.test_package_update import kptfile, merge, package, thing
 from variants.running import rendered
 
 from fanout.cli.input.package_validation import PackageFunctions, validate_package

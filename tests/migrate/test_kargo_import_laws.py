@@ -4,9 +4,9 @@ import copy
 from operator import itemgetter
 
 import pytest
-from api.kargo_objects import WHOLE, judge
 from hypothesis import given
 from hypothesis import strategies as st
+from migrate.kargo_objects import WHOLE, judge
 
 from fanout.api.field_errors import find_fields
 from fanout.api.validators.object_references import cross_check

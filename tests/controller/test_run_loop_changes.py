@@ -3,7 +3,7 @@
 import threading
 from time import monotonic, sleep
 
-from controller.test_loop import PATIENCE, A, B, Observer, Play, report
+from controller.test_run_loop import PATIENCE, A, B, Observer, Play, report
 
 from fanout.controller import run_loop as module
 from fanout.controller.loop_health import STALL_LIMIT
