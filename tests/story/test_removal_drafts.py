@@ -5,104 +5,50 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, PLAIN, POLICY, PROMOTION, Fleet
-from http_git import serving
+from fleet import PLAIN, POLICY, PROMOTION, Fleet
 from killing import killer
 from moving import POLICY as MOVING
 from moving import edit, place
-
-AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
-REMOVAL = "drafts/default/_removals/default.monitoring/dev"
-RENDERED = "fanout/default/rendered"
-MINE = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
-WHY = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
-MERGED = {
-    "by a merge": ("merge", "-q", "--no-ff", "-m", "Merge it", REMOVAL),
-    "by a squash": ("cherry-pick", f"main..{REMOVAL}"),
-}
-
-
-CONFIG = """\
-apiVersion: fanout.dev/v1alpha1
-kind: FanoutConfiguration
-concurrency: 1
-forges:
-- {{host: "{host}", type: gitea, api: "{url}/api/v1", secretRef: {{name: none}}}}
-"""
-
-
-class Hosts:
-    """The server of this module: all repositories of the machine, and no pull requests."""
-
-    url = ""
+from removal_branches import (
+    AMS,
+    BER,
+    CPH,
+    MERGED,
+    MINE,
+    REMOVAL,
+    RENDERED,
+    WHY,
+    automation_is_off,
+    build_with_forge,
+    configure,
+    head,
+    host_repository,
+    merge,
+    name_of,
+    package_is_edited,
+    packages,
+    serve_repositories,
+    settle,
+    target_comes_back,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def host() -> Iterator[None]:
-    with serving(Path("/")) as server:
-        Hosts.url = server.url()
+    with serve_repositories():
         yield
-
-
-def configure(fleet: Fleet) -> None:
-    path = fleet.root / "config.yaml"
-    path.write_text(CONFIG.format(host=Hosts.url.partition("//")[2], url=Hosts.url))
-    fleet.options = ("--config", str(path))
-
-
-def host_repository(fleet: Fleet, *, has_forge: bool) -> None:
-    """Declare the repository at its address on the server."""
-    forge = ", forge: {type: gitea}" if has_forge else ""
-    spec = f"spec: {{url: '{Hosts.url}{fleet.repos['edge'].path}'{forge}}}\n"
-    head = "apiVersion: fanout.dev/v1alpha1\nkind: Repository\nmetadata: {name: edge}\n"
-    fleet.write("repository-edge.yaml", head + spec)
-
-
-def settle(fleet: Fleet) -> Fleet:
-    """Publish all packages, and give the repository a forge then."""
-    host_repository(fleet, has_forge=False)
-    fleet.settle()
-    configure(fleet)
-    host_repository(fleet, has_forge=True)
-    return fleet.later(minutes=1)
 
 
 @company
 def fleet(root: Path) -> Fleet:
     """Three sites of one stage in one repository."""
-    made = settle(Fleet.build(root, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge"))))
-    assert set(made.published().values()) == {"v1"}
-    return made
-
-
-def head(fleet: Fleet, branch: str) -> str:
-    return fleet.repos["edge"].refs().get(f"refs/heads/{branch}", "")
-
-
-def packages(fleet: Fleet, branch: str = "main") -> set[str]:
-    return {it.rpartition("/")[0] for it in fleet.repos["edge"].files(branch)} - {""}
+    return build_with_forge(root)
 
 
 def sweep(fleet: Fleet, *options: str) -> str:
     swept = fleet.sweep(*options)
     assert swept.code in (0, 3), swept.err
     return swept.out
-
-
-def merge(fleet: Fleet, how: str = "by a merge") -> None:
-    """Merge the branch into `main`, in a clone of somebody who has read it."""
-    repo, clone = fleet.repos["edge"], fleet.root / "clone"
-    repo.commit("main", {"notes.txt": "n\n"})  # so that it is no fast-forward
-    repo.git("worktree", "add", "-q", str(clone), "main")
-    person = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-    repo.git("-C", str(clone), *person, *MERGED[how])
-    repo.git("worktree", "remove", str(clone))
-
-
-def name_of(fleet: Fleet, path: str) -> str:
-    items = fleet.run("get", "variants", "-o", "json").items
-    [name] = [it["metadata"]["name"] for it in items if it["spec"]["downstream"]["package"] == path]
-    return name
 
 
 def target_messages(fleet: Fleet) -> list[str]:
@@ -270,50 +216,6 @@ def test_packages_that_people_put_back_on_the_branch_are_left_to_them(fleet: Fle
     fleet.site("ams", "dev", "edge")
     sweep(fleet.later(minutes=1))
     assert head(fleet, REMOVAL) == ""
-
-
-def target_comes_back(fleet: Fleet) -> None:
-    fleet.site("ams", "dev", "edge")
-
-
-def policy_is_suspended(fleet: Fleet) -> None:
-    assert fleet.run("suspend", "monitoring", *WHY).code == 0
-
-
-def package_is_edited(fleet: Fleet) -> None:
-    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": MINE})
-
-
-def automation_is_off(fleet: Fleet) -> None:
-    fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
-
-
-ENDS = [target_comes_back, policy_is_suspended, package_is_edited, automation_is_off]
-
-
-@pytest.mark.parametrize("happens", ENDS)
-def test_a_removal_that_ends_takes_its_branch_away(fleet: Fleet, happens):
-    fleet.remove("site-ams.yaml")
-    sweep(fleet)
-    happens(fleet)
-    main = head(fleet, "main")
-    sweep(fleet.later(minutes=1))
-    assert head(fleet, REMOVAL) == ""
-    assert head(fleet, "main") == main
-    assert AMS in packages(fleet)
-
-
-def test_a_delayed_removal_keeps_its_branch(fleet: Fleet):
-    fleet.remove("site-ams.yaml")
-    sweep(fleet)
-    before = head(fleet, REMOVAL)
-    sweep(fleet.later(minutes=1), "--drafts-only")
-    closed = '  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]\n'
-    fleet.write("promotion.yaml", PROMOTION + closed)
-    sweep(fleet.later(minutes=1))
-    fleet.write("promotion.yaml", PROMOTION + "  windows: here\n")
-    fleet.later(minutes=1).sweep()
-    assert head(fleet, REMOVAL) == before
 
 
 def test_a_person_removes_by_a_branch(fleet: Fleet):
