@@ -47,8 +47,8 @@ def test_a_function_s_configuration_may_have_keys_that_no_configmap_may_have():
 
 
 @pytest.mark.parametrize("row", MISTAKES, ids=[row["sentence"] for row in MISTAKES])
-def test_mistakes(row):
-    assert faults_of(example(row["kind"], row["text"], row["instead"])) == row["told"]
+def test_a_mistake_is_reported_with_field_and_remedy(row):
+    assert faults_of(example(row["kind"], row["text"], row["instead"])) == row["errors"]
 
 
 def test_all_faults_of_an_object_are_reported_at_once():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from api import test_stages, test_stages_checks
-from api.test_object_validation import example
+from api.test_object_validation import MISTAKES, example
 from kube.mutations import mutate_all, read_complete_objects
 from kube.objects import Named, refusal_of, sent
 from kube.record_fleet import wait_until
@@ -62,21 +62,13 @@ def test_defaults_of_the_server_change_no_meaning(server: KubeServer, kube_names
     assert compared > 300
 
 
-READABLE = [
-    ("no such stage", "stages: [dev]}, ", "stages: [deev]}, ", "no stage has this name"),
-    ("two revisions", "semver: ", "latest: true, semver: ", "exactly one of tag, semver, latest"),
-    ("101 percent", "require: All", 'atLeast: "101%"', "atLeast in body should match '^(100|"),
-    ("days", "soak: 24h", "soak: 1d", "spec.stages[3].after.soak"),
-    ("eleven years", "soak: 24h", "soak: 100000h", "at most 87600h"),
-    ("a stage twice", "{name: dev, ", "{name: prod}\n  - {name: dev, ", "Duplicate value"),
-]  # fmt: skip
+READABLE = [row for row in MISTAKES if "server" in row]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "sentence"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE]
-)
-def test_a_refusal_says_what_is_wrong(server, kube_namespace, old, new, sentence):
-    assert sentence in refusal_of(server, sent(example("UpstreamPolicy", old, new), kube_namespace))
+@pytest.mark.parametrize("row", READABLE, ids=[row["sentence"] for row in READABLE])
+def test_a_refusal_names_the_mistake(server, kube_namespace, row):
+    data = example(row["kind"], row["text"], row["instead"])
+    assert row["server"] in refusal_of(server, sent(data, kube_namespace))
 
 
 def loosened(schema: Any) -> Any:
