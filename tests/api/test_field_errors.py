@@ -101,7 +101,7 @@ def put(data: Any, path: FieldPath, value: Any) -> Any:
     return copied
 
 
-def paths_told(data: Any) -> Iterator[FieldPath]:
+def list_error_paths(data: Any) -> Iterator[FieldPath]:
     item, faults = validate_object(data)
     yield from (fault.path for fault in faults)
     if item is not None:
@@ -112,7 +112,7 @@ def paths_told(data: Any) -> Iterator[FieldPath]:
 
 def unresolved(data: Any) -> list[FieldPath]:
     lost = []
-    for path in paths_told(data):
+    for path in list_error_paths(data):
         try:
             parent = value_at(data, path[:-1])
             fitting = isinstance(parent, list) == (bool(path) and isinstance(path[-1], int))

@@ -49,7 +49,7 @@ def ask(*questions, limits=PATIENT):
     return HttpProbes(secret, lent, limits).ask(questions)
 
 
-def unheard(answer, server, path="/state"):
+def failure_of(answer, server, path="/state"):
     assert isinstance(answer, ProbeFailure), answer
     assert answer.message.startswith(f"{server.url}{path}: ")
     return answer.message.removeprefix(f"{server.url}{path}: ")
@@ -98,7 +98,7 @@ SILENT = [
 def test_no_answer(server, page, problem):
     server.pages["/state"] = page
     [answer] = ask(ProbeQuery(url=f"{server.url}/state"), limits=QUICK if page.slow else PATIENT)
-    assert unheard(answer, server) == problem
+    assert failure_of(answer, server) == problem
 
 
 @pytest.mark.parametrize(
@@ -205,8 +205,8 @@ def test_a_query_without_remaining_time_is_not_sent(server):
     limits = ProbeLimits(probe_seconds=0.3, batch_seconds=0.3, concurrency=1)
     questions = [ProbeQuery(url=f"{server.url}/state"), ProbeQuery(url=f"{server.url}/next")]
     first, second = HttpProbes(secret, {}, limits).ask(questions)
-    assert unheard(first, server) == "no answer within 0.3 s"
-    problem = unheard(second, server, "/next")
+    assert failure_of(first, server) == "no answer within 0.3 s"
+    problem = failure_of(second, server, "/next")
     assert problem == "the request was not sent: the other requests took all of 0.3 s"
 
 
@@ -247,7 +247,7 @@ def test_credentials_come_from_the_secret(server, name, sent):
 def test_without_a_usable_secret_nobody_is_asked(server, name, problem):
     server.asked.clear()
     [answer] = ask(ProbeQuery(url=f"{server.url}/state", secret=name))
-    assert unheard(answer, server) == problem
+    assert failure_of(answer, server) == problem
     assert server.asked == []
 
 
@@ -260,7 +260,7 @@ def test_a_secret_stays_here(server, lent):
     server.asked.clear()
     own = {name: [server.url if it == "ORIGIN" else it for it in at] for name, at in lent.items()}
     [answer] = HttpProbes(secret, own).ask([ProbeQuery(url=f"{server.url}/state", secret="token")])
-    assert unheard(answer, server) == (
+    assert failure_of(answer, server) == (
         f"checks may not send the secret token there; an administrator lists it with {server.url}"
         " under checkSecrets of the FanoutConfiguration"
     )
@@ -272,7 +272,7 @@ def test_a_response_with_the_secret_is_not_read(server):
     [answer] = ask(ProbeQuery(url=f"{server.url}/state?echo=1", secret=""))
     assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
     [answer] = ask(ProbeQuery(url=f"{server.url}/state", secret="token"))
-    assert unheard(answer, server) == "the response contains the secret of the request"
+    assert failure_of(answer, server) == "the response contains the secret of the request"
 
 
 def test_the_query_of_an_address_is_not_shown(server):
@@ -288,7 +288,7 @@ def test_services_that_hang_are_awaited_once_and_a_late_one_answers_the_next_tim
         probes = HttpProbes(secret, {}, ProbeLimits(probe_seconds=60), patience=5)
         started = monotonic()
         failure, answer = probes.ask([late, fast])
-        assert unheard(failure, slow, "/late") == "no answer yet; the request goes on"
+        assert failure_of(failure, slow, "/late") == "no answer yet; the request goes on"
         assert answer == ProbeResponse({"status": 200, "body": {"ok": True}})
         for _ in range(20):
             assert isinstance(probes.ask([late])[0], ProbeFailure)

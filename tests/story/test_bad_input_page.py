@@ -73,7 +73,7 @@ class Played:
     held: dict[str, tuple[str, str]]  # what is held in dev: policy → reason and sentence
     names: dict[str, str]  # row → the name of its policy
 
-    def told(self, row: str, *, of: str) -> str:
+    def lines_of(self, row: str, *, of: str) -> str:
         """The lines about the policy of a row."""
         lines = (line for line in of.splitlines() if f"/{self.names[row]}.yaml:" in line)
         return "\n".join(lines)
@@ -120,14 +120,14 @@ def test_a_fault_of_a_policy_is_reported_and_holds_it_alone(played: Played, row,
     name = played.names[row]
     for output in (played.validated.out, played.swept.err):
         assert f"/{name}.yaml:" in output
-        assert says(f"UpstreamPolicy/{name[7:]}: {message}", played.told(row, of=output))
+        assert says(f"UpstreamPolicy/{name[7:]}: {message}", played.lines_of(row, of=output))
     assert not any(draft.endswith(f"/{name[7:]}") for draft in played.fleet.repos["edge"].drafts())
     assert name[7:] not in published(played.fleet)
 
 
 @pytest.mark.parametrize(("row", "message"), DOUBTS, ids=by_input(DOUBTS))
 def test_doubtful_input_is_a_warning_and_is_published(played: Played, row, message):
-    lines = played.told(row, of=played.validated.out)
+    lines = played.lines_of(row, of=played.validated.out)
     assert says(f"UpstreamPolicy/{played.names[row][7:]}: {message}", lines)
     assert all(line.startswith("warning: ") for line in lines.splitlines())
     assert played.names[row][7:] in published(played.fleet)
@@ -137,7 +137,7 @@ def test_doubtful_input_is_a_warning_and_is_published(played: Played, row, messa
 def test_a_fault_of_an_expression_holds_releases(played: Played, row, message, holds):
     reason, sentence = played.held[played.names[row][7:]]
     assert reason in ("ExpressionError", "LimitExceeded")
-    assert says(message, f"{played.told(row, of=played.validated.out)}\n{sentence}")
+    assert says(message, f"{played.lines_of(row, of=played.validated.out)}\n{sentence}")
     assert holds == "releases in that stage"
     assert played.names[row][7:] not in published(played.fleet)
 

@@ -39,7 +39,7 @@ def move_to(fleet: Fleet, branch: str) -> None:
     path.write_text(text.replace("spec: {", f"spec: {{branch: {branch}, "), encoding="utf-8")
 
 
-def everything_told(fleet: Fleet) -> str:
+def collect_output(fleet: Fleet) -> str:
     """What commands say, whoever asks."""
     lines = (
         ("sweep",), ("status",), ("explain", "monitoring"), ("get", "variants", "-o", "json"),
@@ -59,7 +59,7 @@ def test_another_default_branch_is_named(tmp_path: Path):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "default branch is master" in sentence
-    assert "first commit" not in everything_told(fleet)
+    assert "first commit" not in collect_output(fleet)
     move_to(fleet, "master")
     assert fleet.later(minutes=1).sweep().code == 0
     assert edge.drafts() != []
@@ -71,7 +71,7 @@ def test_a_renamed_branch_is_named_and_its_packages_stay(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "default branch is trunk" in sentence
-    output = everything_told(fleet)
+    output = collect_output(fleet)
     assert "fanout remove" not in output
     assert "by hand" not in output
     move_to(fleet, "trunk")
@@ -88,7 +88,7 @@ def test_a_branch_under_another_name_is_named_without_a_default(fleet: Fleet):
     edge.git("update-ref", "-d", "refs/heads/main")  # HEAD names it all the same
     _, sentence = fleet.condition(AMS)
     assert "but next" in sentence
-    assert "fanout remove" not in everything_told(fleet)
+    assert "fanout remove" not in collect_output(fleet)
 
 
 def rewrite(fleet: Fleet) -> None:
@@ -115,7 +115,7 @@ def test_a_rewritten_branch_is_reported_and_can_be_mended(
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchRewritten"
     assert "branch main of edge was rewritten or replaced" in sentence
-    output = everything_told(fleet)
+    output = collect_output(fleet)
     assert "fanout remove" not in output
     assert "by hand" not in output
     clone = tmp_path / "clone"
@@ -142,7 +142,7 @@ def test_a_replaced_repository_is_reported(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchRewritten"
     assert "push the earlier history" in sentence
-    output = everything_told(fleet)
+    output = collect_output(fleet)
     assert "fanout remove" not in output
     assert "by hand" not in output
     shutil.rmtree(edge)
@@ -167,7 +167,7 @@ def test_an_emptied_repository_is_reported(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "push the earlier history" in sentence
-    assert "first commit" not in everything_told(fleet)
+    assert "first commit" not in collect_output(fleet)
 
 
 WITHOUT_AMS = PLAIN.replace("[sites/ams, sites/ber]", "[sites/ber]")

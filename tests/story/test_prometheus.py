@@ -59,7 +59,7 @@ def test_a_vector_has_labels_and_values(server):
     assert (sample["metric"]["site"], sample["metric"]["code"]) == ("ams", "200")
 
 
-HEARD = [
+USABLE = [
     ("a scalar", "scalar(sum(latency{site='ams'}))", 0.25),
     ("a number", "1 / 4", 0.25),
     ("two series", "max by (site) (latency)",
@@ -67,7 +67,7 @@ HEARD = [
     ("nothing, but for `or vector(0)`", "sum(nothing) or vector(0)",
      [{"metric": {}, "value": 0.0}]),
 ]  # fmt: skip
-UNHEARD = [
+UNUSABLE = [
     ("no series", "nothing", "no series matches the query"),
     ("divided by nothing", "sum(requests_total{code='500'}) / sum(requests_total{code='500'})",
      "the series {} is NaN, which is no number to compare with"),
@@ -79,17 +79,19 @@ UNHEARD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "value"), [row[1:] for row in HEARD], ids=[r[0] for r in HEARD])
-def test_heard(server, query, value):
+@pytest.mark.parametrize(
+    ("query", "value"), [row[1:] for row in USABLE], ids=[r[0] for r in USABLE]
+)
+def test_a_response_is_read(server, query, value):
     answer = ask(server, query)
     assert isinstance(answer, ProbeResponse), answer
     assert answer.value == value
 
 
 @pytest.mark.parametrize(
-    ("query", "problem"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD]
+    ("query", "problem"), [r[1:] for r in UNUSABLE], ids=[r[0] for r in UNUSABLE]
 )
-def test_unheard(server, query, problem):
+def test_an_unusable_response_is_a_failure(server, query, problem):
     answer = ask(server, query)
     assert isinstance(answer, ProbeFailure)
     assert answer.message.startswith(f"{server}: ")
