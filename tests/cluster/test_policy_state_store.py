@@ -193,10 +193,10 @@ def test_two_who_append_at_once_both_get_through(remote):
 def test_status_is_read_back_by_a_fresh_process(remote):
     commits = {f"v{number}": f"{number:x}" for number in range(600)}
     remote.process().put_status(status("", **commits), AT)
-    book = remote.process().read([KEY])[KEY]
-    assert book.status == RecordedStatus(revisions=commits)
-    assert list(book.status.revisions) == sorted(commits)
-    assert book.head == remote.head(REF)
+    policy_state = remote.process().read([KEY])[KEY]
+    assert policy_state.status == RecordedStatus(revisions=commits)
+    assert list(policy_state.status.revisions) == sorted(commits)
+    assert policy_state.head == remote.head(REF)
 
 
 def test_status_and_records_do_not_touch_each_other(remote):
@@ -205,10 +205,10 @@ def test_status_and_records_do_not_touch_each_other(remote):
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, a="1"), AT + timedelta(hours=1))
     records.append(KEY, [evidence("other")], JO, AT + timedelta(hours=2))
-    book = records.read([KEY])[KEY]
-    assert len(book.records) == 2
-    assert book.status.revisions == {"a": "1"}
-    assert remote.process().read([KEY])[KEY] == book
+    policy_state = records.read([KEY])[KEY]
+    assert len(policy_state.records) == 2
+    assert policy_state.status.revisions == {"a": "1"}
+    assert remote.process().read([KEY])[KEY] == policy_state
 
 
 def test_writing_a_status_returns_the_commits_of_its_branch(remote):
@@ -246,10 +246,10 @@ def test_lines_are_removed_and_with_the_last_one_the_file(remote):
     records.put_status(status("", a="1", b="1"), AT)
     head = records.read([KEY])[KEY].head
     records.put_status(status(head, a=None), AT)
-    book = records.read([KEY])[KEY]
-    assert book.status.revisions == {"b": "1"}
+    policy_state = records.read([KEY])[KEY]
+    assert policy_state.status.revisions == {"b": "1"}
     assert remote.git("ls-tree", "-r", "--name-only", REF) == shard_path("revision/b")
-    records.put_status(status(book.head, b=None), AT)
+    records.put_status(status(policy_state.head, b=None), AT)
     assert remote.process().read([KEY])[KEY].status == RecordedStatus()
 
 
@@ -260,12 +260,15 @@ def test_statuses_of_all_policies_are_written_or_none(remote):
         OTHER: StatusChange("", revisions(b="1")),
     }
     records.put_status(both, AT)
-    books = records.read([KEY, OTHER])
-    assert books[KEY].status.revisions == {"a": "1"}
-    assert books[OTHER].status.revisions == {"b": "1"}
+    states = records.read([KEY, OTHER])
+    assert states[KEY].status.revisions == {"a": "1"}
+    assert states[OTHER].status.revisions == {"b": "1"}
     remote.process().append(OTHER, [evidence(policy="logging")], KIM, AT)
     heads = remote.head(REF), remote.head(OTHER_REF)
-    changes = {key: StatusChange(book.head, revisions(c="1")) for key, book in books.items()}
+    changes = {
+        key: StatusChange(policy_state.head, revisions(c="1"))
+        for key, policy_state in states.items()
+    }
     with pytest.raises(Conflict):
         records.put_status(changes, AT)
     assert (remote.head(REF), remote.head(OTHER_REF)) == heads
@@ -283,9 +286,9 @@ def test_a_branch_that_was_created_in_between_is_a_conflict(remote):
 def test_unchanged_records_are_not_read_again(remote):
     records = remote.process()
     records.append(KEY, [evidence()], JO, AT)
-    book = records.read([KEY])[KEY]
+    policy_state = records.read([KEY])[KEY]
     before = remote.counters.read()
-    assert records.read([KEY])[KEY] is book
+    assert records.read([KEY])[KEY] is policy_state
     after = remote.counters.read()
     assert {name: after[name] - before[name] for name in after if after[name] > before[name]} in (
         {"listings": 1},
@@ -319,9 +322,9 @@ def test_a_deleted_branch_has_no_records(remote):
     records.append(KEY, [evidence()], JO, AT)
     records.read([KEY])
     remote.git("update-ref", "-d", REF)
-    book = records.read([KEY])[KEY]
-    assert replace(book, rewound=None) == PolicyRecords()
-    assert book.rewound is not None, "and it was one before"
+    policy_state = records.read([KEY])[KEY]
+    assert replace(policy_state, rewound=None) == PolicyRecords()
+    assert policy_state.rewound is not None, "and it was one before"
 
 
 UNREADABLE = [
@@ -342,20 +345,20 @@ def test_unreadable_records_are_reported_and_other_records_are_read(remote, file
     lines = {shard_path(key): encode_shard({key: line}) for key, line in revisions(a="1").items()}
     remote.commit(REF, {**lines, **files}, KIM, AT)
     remote.process().append(OTHER, [evidence(policy="logging")], JO, AT)
-    books = remote.process().read([KEY, OTHER])
-    (sentence,) = books[KEY].unreadable
+    states = remote.process().read([KEY, OTHER])
+    (sentence,) = states[KEY].unreadable
     assert problem in sentence
     assert "branch fanout/default/platform/monitoring" in sentence
-    assert books[KEY].status.revisions == {"a": "1"}
-    assert (len(books[OTHER].records), books[OTHER].unreadable) == (1, ())
+    assert states[KEY].status.revisions == {"a": "1"}
+    assert (len(states[OTHER].records), states[OTHER].unreadable) == (1, ())
 
 
 def test_a_record_without_effect_from_before_the_rule_is_read(remote):
     decision = {"policy": "monitoring", "stage": "dev", "action": "Publish", "reason": "why"}
     record = {**evidence(), "kind": "Decision", "spec": decision}
     remote.commit(REF, {"records/20200101t000000z-abc.json": encode_canonical(record)}, KIM, AT)
-    book = remote.process().read([KEY])[KEY]
-    assert ([it.fields for it in book.records], book.unreadable) == ([decision], ())
+    policy_state = remote.process().read([KEY])[KEY]
+    assert ([it.fields for it in policy_state.records], policy_state.unreadable) == ([decision], ())
 
 
 def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone(remote):
@@ -365,10 +368,10 @@ def test_a_record_that_was_edited_is_unreadable_and_one_that_was_removed_is_gone
     records.read([KEY])
     remote.commit(REF, {paths[0]: encode_canonical(evidence("forged")), paths[1]: None}, KIM, AT)
     for process in (records, remote.process()):
-        book = process.read([KEY])[KEY]
-        assert [record.fields["check"] for record in book.records] == ["c"]
-        assert [record.by for record in book.records] == ["Jo <jo@example.com>"]
-        (sentence,) = book.unreadable
+        policy_state = process.read([KEY])[KEY]
+        assert [record.fields["check"] for record in policy_state.records] == ["c"]
+        assert [record.by for record in policy_state.records] == ["Jo <jo@example.com>"]
+        (sentence,) = policy_state.unreadable
         assert f"{paths[0]} was changed after it was recorded" in sentence
 
 
@@ -402,9 +405,9 @@ def test_a_file_that_the_commit_message_forgets_is_seen(remote):
 @pytest.mark.parametrize("who", ["Sam Jr.", "Zoë  Ångström", '"Q"'])
 def test_names_that_git_writes_another_way_are_read_back(remote, who):
     remote.process().append(KEY, [evidence()], CommitIdentity(who, "q@example.com"), AT)
-    book = remote.process().read([KEY])[KEY]
-    assert book.unreadable == ()
-    assert "<q@example.com>" in book.records[0].by
+    policy_state = remote.process().read([KEY])[KEY]
+    assert policy_state.unreadable == ()
+    assert "<q@example.com>" in policy_state.records[0].by
 
 
 def test_a_symlink_is_no_record(remote):

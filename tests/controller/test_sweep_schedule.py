@@ -316,21 +316,23 @@ MODES = [
 
 
 @pytest.mark.parametrize(
-    ("sentence", "judged", "swept", "expected"), MODES, ids=[row[0] for row in MODES]
+    ("sentence", "evaluated", "swept", "expected"), MODES, ids=[row[0] for row in MODES]
 )
-def test_modes(sentence, judged, swept, expected):
+def test_modes(sentence, evaluated, swept, expected):
     table = SweepTimetable(all_subjects=frozenset([A, B]))
-    assert build_mode(frozenset(judged), frozenset(swept), table) == expected
+    assert build_mode(frozenset(evaluated), frozenset(swept), table) == expected
 
 
 SUBJECTS = st.frozensets(st.builds(PassSubject, st.sampled_from("xyz"), st.sampled_from("abc")))
 
 
-@given(everyone=SUBJECTS, judged=SUBJECTS, swept=SUBJECTS)
-def test_a_mode_covers_the_evaluated_subjects_and_sweeps_the_due_subjects(everyone, judged, swept):
-    judged &= everyone
-    swept &= judged
-    mode = build_mode(judged, swept, SweepTimetable(all_subjects=everyone))
+@given(everyone=SUBJECTS, evaluated=SUBJECTS, swept=SUBJECTS)
+def test_a_mode_covers_the_evaluated_subjects_and_sweeps_the_due_subjects(
+    everyone, evaluated, swept
+):
+    evaluated &= everyone
+    swept &= evaluated
+    mode = build_mode(evaluated, swept, SweepTimetable(all_subjects=everyone))
     named = {
         who: ResolvedPolicy(
             namespace=who.namespace,
@@ -341,8 +343,8 @@ def test_a_mode_covers_the_evaluated_subjects_and_sweeps_the_due_subjects(everyo
         )
         for who in everyone
     }
-    assert {who for who in everyone if mode.covers(named[who])} == judged
-    assert {who for who in judged if mode.is_sweep_for(named[who])} == swept
+    assert {who for who in everyone if mode.covers(named[who])} == evaluated
+    assert {who for who in evaluated if mode.is_sweep_for(named[who])} == swept
 
 
 # ---- forgetting --------------------------------------------------------------------------------

@@ -156,13 +156,13 @@ def test_settings_and_rights_that_an_administrator_changes(place, forge_with):
 
 def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
     place.gitea.ask("PATCH", place.path, {"private": True})
-    stranger = forge_with(place.gitea.tokens["bob"])
+    outsider = forge_with(place.gitea.tokens["bob"])
     for call in (
-        lambda: stranger.repository(place.name),
-        lambda: stranger.request(place.name, 1),
-        lambda: stranger.branch(place.name, "main"),
-        lambda: stranger.open_requests(place.name),
-        lambda: stranger.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
+        lambda: outsider.repository(place.name),
+        lambda: outsider.request(place.name, 1),
+        lambda: outsider.branch(place.name, "main"),
+        lambda: outsider.open_requests(place.name),
+        lambda: outsider.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
     ):
         with pytest.raises(Denied, match=str(place.name)) as failure:
             call()

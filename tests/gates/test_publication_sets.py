@@ -82,11 +82,11 @@ def evaluate(members: dict[str, Member], stages: str) -> PolicyEvaluation:
 
 
 def test_every_set(record_property):
-    differences, judged = [], 0
+    differences, evaluated = [], 0
     for number, members in enumerate(sets()):
         stages = ("fff", "ffs", "fss", "sff")[number % 4]
         decision = evaluate(members, stages)
-        judged += 1
+        evaluated += 1
         published = {name for name in NAMES if decision.variants[name].publish}
         released = {name for name in NAMES if decision.variants[name].release}
         if published != published_sets(members):
@@ -99,7 +99,7 @@ def test_every_set(record_property):
             if not decision.variants[name].publish and not decision.variants[name].holds
         ]
         differences += [f"{members}: {name} has no hold" for name in silent]
-    record_property("worlds", judged)
+    record_property("worlds", evaluated)
     assert not differences, "\n".join([f"{len(differences)} disagreements", *differences[:10]])
 
 

@@ -84,14 +84,14 @@ def test_an_installation_without_write_access_yields_and_one_without_list_access
 ):
     admin = open_connection(admission_server.kubeconfig, "admin")
     controller = open_connection(admission_server.kubeconfig, CONTROLLER)
-    stranger = open_connection(admission_server.kubeconfig, "carol")
+    outsider = open_connection(admission_server.kubeconfig, "carol")
     alone = InstallationLease(controller, kube_namespace, "b", RECORDS[1])
     alone.renew()
     assert alone.find_obstacle() == ""
     InstallationLease(admin, kube_namespace, "a", RECORDS[0]).renew()
     alone.renew()
     assert RECORDS[0] in alone.find_obstacle()
-    without = InstallationLease(stranger, kube_namespace, "c", RECORDS[1])
+    without = InstallationLease(outsider, kube_namespace, "c", RECORDS[1])
     without.renew()
     assert without.find_obstacle() == ""
     own = InstallationLease(controller, "fanout-system", "b", RECORDS[1])

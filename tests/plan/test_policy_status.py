@@ -136,18 +136,18 @@ def test_lines_of_versions_without_stretches_are_read():
 
 @given(statuses, statuses)
 def test_only_differences_are_written_and_they_lead_from_one_to_the_other(before, after):
-    book = {
+    lines = {
         key: line
         for key, line in changed_lines(RecordedStatus(), before).items()
         if line is not None
     }
     for key, line in changed_lines(before, after).items():
-        assert book.get(key) != line
+        assert lines.get(key) != line
         if line is None:
-            del book[key]
+            del lines[key]
         else:
-            book[key] = line
-    status = parse_status(book)
+            lines[key] = line
+    status = parse_status(lines)
     assert (status.variants, status.history, status.removed, status.drafts) == (
         after.variants,
         after.history,

@@ -13,7 +13,7 @@ from fanout.plan import plan_wording
 
 ANN = ("--by", "Ann <ann@example.com>")
 WHY = ("--reason", "closed", *ANN)
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 RENDERED = "fanout/default/rendered"
 MANUAL = PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', "")
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
@@ -357,7 +357,9 @@ def test_a_target_that_is_back_before_its_removal_was_recorded_begins_anew(fleet
     close(fleet, "ams")
     fleet.sweep()
     records = fleet.records()
-    records.git("update-ref", f"refs/heads/{BOOK}", f"refs/heads/{BOOK}~1")  # the pass was ended
+    records.git(
+        "update-ref", f"refs/heads/{RECORDS_BRANCH}", f"refs/heads/{RECORDS_BRANCH}~1"
+    )  # the pass was ended
     shutil.rmtree(fleet.root / fleet.state / "heads")  # and never saw what it would have recorded
     fleet.site("ams", *SITES["ams"])
     fleet.later(minutes=1).settle()
@@ -399,7 +401,11 @@ def test_a_sweep_that_is_killed_anywhere_is_continued(tmp_path: Path, word: str)
     def outcome() -> object:
         fleet.settle()
         records = fleet.records()
-        status = {it: records.file(BOOK, it) for it in records.files(BOOK) if "status/" in it}
+        status = {
+            it: records.file(RECORDS_BRANCH, it)
+            for it in records.files(RECORDS_BRANCH)
+            if "status/" in it
+        }
         return fleet.refs(), status
 
     with killer(fleet) as driver:

@@ -14,7 +14,7 @@ from fanout.reconcile.history.policy_history import read_policy_history
 from fanout.reconcile.pass_scope import PassMode
 
 ANN = ("--by", "Ann <ann@example.com>")
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 AUTOMATIC = "automatic (everything)"
 URGENT = "Ann, promote with override after, soak: urgent"
 SIGNED = "requires: [{name: signed, approval: {atLeast: 1, from: [sre]}}]"
@@ -380,7 +380,7 @@ def without_releasers(text: str) -> str:
 
 def test_releases_of_older_versions_name_decisions_and_assume_no_automation(fleet: Fleet):
     records = fleet.records()
-    commits = records.git("rev-list", "--reverse", BOOK).splitlines()
+    commits = records.git("rev-list", "--reverse", RECORDS_BRANCH).splitlines()
     parent = ""
     for commit in commits:
         listing = records.git("ls-tree", "-r", commit).splitlines()
@@ -408,7 +408,7 @@ def test_releases_of_older_versions_name_decisions_and_assume_no_automation(flee
         parent = records.git(
             "hash-object", "-t", "commit", "-w", "--stdin", input="\n".join([*top, *body]) + "\n"
         )
-    records.git("update-ref", f"refs/heads/{BOOK}", parent)
+    records.git("update-ref", f"refs/heads/{RECORDS_BRANCH}", parent)
     shutil.rmtree(fleet.root / fleet.state / "heads")
     assert admissions(fleet, "prod/ber") == [
         ("RolledBack", "Ann <ann@example.com>"),
@@ -525,7 +525,7 @@ def test_a_damaged_history_of_one_policy_hides_no_record_of_another(tmp_path: Pa
     made.release("v2")
     made.later(minutes=1).settle()
     records = made.root / made.state / "records.git"
-    statuses = [list_status(records, it) for it in (f"{BOOK}~2", BOOK)]
+    statuses = [list_status(records, it) for it in (f"{RECORDS_BRANCH}~2", RECORDS_BRANCH)]
     spoil_object(mirror_of(made, str(records)), min(statuses[0] - statuses[1]))
     result = made.run("get", "records", "-o", "json")
     assert {it["spec"]["policy"] for it in result.items} == {"logging"}
@@ -537,7 +537,7 @@ def test_damaged_records_are_named_once_and_fetched_again(tmp_path: Path):
     made = Fleet.build(tmp_path)
     made.settle()
     records = made.root / made.state / "records.git"
-    spoil_object(mirror_of(made, str(records)), min(list_status(records, BOOK)))
+    spoil_object(mirror_of(made, str(records)), min(list_status(records, RECORDS_BRANCH)))
     result = made.run("get", "records")
     assert (result.code, result.out, len(result.err.splitlines())) == (1, "", 1)
     assert made.run("get", "records").code == 0

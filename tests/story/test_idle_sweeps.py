@@ -61,8 +61,8 @@ def test_a_sweep_without_changes_evaluates_no_policy(fleet: Fleet):
 def test_a_skipped_pass_prints_the_same_output(fleet: Fleet):
     results = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
     shutil.rmtree(fleet.root / fleet.state / "rest")
-    judged = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
-    assert results == judged
+    evaluated = [fleet.run("sweep"), fleet.run("sweep", "-o", "json"), fleet.run("plan")]
+    assert results == evaluated
     assert results[0] == Result(0, "nothing to do\n", "")
 
 

@@ -318,7 +318,7 @@ def passes(log: list[Any]) -> int:
     return sum(entry["event"] == "Pass done" for entry in log)
 
 
-def told_once(text: str) -> None:
+def assert_reported_once(text: str) -> None:
     assert text.count("InternalError: ZeroDivisionError at fanout.") == 1, text
     assert "Traceback" not in text
 
@@ -336,10 +336,10 @@ def test_an_internal_error_is_the_outcome_of_its_subject_alone(
         with staying(fleet) as until:
             log = until(lambda: published(fleet) == expected)
             done = passes(log) + 3
-            told_once(str(until(lambda: passes(log) > done)))
+            assert_reported_once(str(until(lambda: passes(log) > done)))
         swept = fleet.sweep()
         assert swept.code == 3, swept.err
-        told_once(swept.err)
+        assert_reported_once(swept.err)
         assert swept.out != "nothing to do\n"
         assert published(fleet) == expected
     for _number in range(3):
@@ -358,7 +358,7 @@ def test_a_publication_is_recovered_after_an_error_behind_its_push(
         failed = [it for it in swept if it.code]
         assert {it.code for it in failed} == {3}
         for it in failed:
-            told_once(it.err)
+            assert_reported_once(it.err)
     fleet.settle()
     assert {it["state"] for it in fleet.variants().values()} == {"Ready"}
 

@@ -7,7 +7,7 @@ import pytest
 from fleet import PROMOTION, Fleet
 from killing import killer
 
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 # Without expressions, so that no process waits for a sandbox.
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -59,7 +59,11 @@ def everything(fleet: Fleet) -> dict[str, object]:
     fleet.settle()
     records = fleet.records()
     records.fsck()
-    status = {path: records.file(BOOK, path) for path in records.files(BOOK) if "status/" in path}
+    status = {
+        path: records.file(RECORDS_BRANCH, path)
+        for path in records.files(RECORDS_BRANCH)
+        if "status/" in path
+    }
     return {**fleet.refs(), "status": status}
 
 

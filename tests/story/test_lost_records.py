@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import PACKAGE, POLICY, Fleet
-from rewinding import BOOK, moved
+from rewinding import RECORDS_BRANCH, moved
 
 BY = ("--by", "Ann <ann@example.com>")
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
@@ -229,13 +229,13 @@ def test_a_renamed_branch_of_records_is_reported_as_renamed(frozen: Fleet, name,
         frozen.policy("second")
         frozen.sweep("second", "--drafts-only")
     records, renamed = frozen.records(), f"refs/heads/{name}"
-    records.git("update-ref", renamed, BOOK)
-    records.git("update-ref", "-d", BOOK)
+    records.git("update-ref", renamed, RECORDS_BRANCH)
+    records.git("update-ref", "-d", RECORDS_BRANCH)
     if fresh:
         records = moved(frozen, "fresh").records()
     swept = frozen.sweep()
     assert swept.code in (2, 3)
-    branch = BOOK.removeprefix("refs/heads/")
+    branch = RECORDS_BRANCH.removeprefix("refs/heads/")
     assert f"{records.path} has no branch {branch}, but 1 with another name" in swept.err
     assert f"if a branch there has the records, rename it back to {branch};" in swept.err
     listed = f"`git ls-remote {records.path}`"
@@ -244,7 +244,7 @@ def test_a_renamed_branch_of_records_is_reported_as_renamed(frozen: Fleet, name,
     shown = swept.err + frozen.run("explain", "monitoring").out
     for destroying in ("--new-records", "accept-records", "remove"):
         assert destroying not in shown
-    records.git("update-ref", BOOK, renamed)
+    records.git("update-ref", RECORDS_BRANCH, renamed)
     records.git("update-ref", "-d", renamed)
     frozen.sweep()
     assert frozen.states()["sites/ber"] == "Suspended"

@@ -14,7 +14,7 @@ from fleet import POLICY, PROMOTION, Fleet, two_stages
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "checks"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 SITES = {
     "ams": ("dev", "edge"),
     "bru": ("dev", "edge"),
@@ -153,7 +153,7 @@ def test_kargo_2724_a_promotion_that_is_written_past_the_program_opens_no_gate(
     assert fleet.published()["sites/ams"] == "v2"
     name = "records/20260302t091000z-aaaaaaaaaaaa.json"
     monkeypatch.setenv("GIT_COMMITTER_DATE", fleet.now.isoformat())
-    fleet.records().commit(BOOK, {name: json.dumps(RAW)})
+    fleet.records().commit(RECORDS_BRANCH, {name: json.dumps(RAW)})
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/cph"] == "v1"
     [decision] = fleet.run("get", "decisions", "-o", "json").items

@@ -167,10 +167,10 @@ def no_automation(fleet: Fleet) -> None:
 
 
 def rewound(fleet: Fleet) -> None:
-    book = "refs/heads/fanout/default/default/monitoring"
+    records_branch = "refs/heads/fanout/default/default/monitoring"
     assert fleet.report("dev", "v1").code == 0
     fleet.settle()
-    fleet.records().git("update-ref", book, f"{book}~2")
+    fleet.records().git("update-ref", records_branch, f"{records_branch}~2")
 
 
 def closed_window(fleet: Fleet) -> None:

@@ -54,9 +54,9 @@ def ask(server: str, query: str) -> ProbeResponse | ProbeFailure:
 
 def test_a_vector_has_labels_and_values(server):
     answer = ask(server, 'requests_total{site="ams", code="200"}')
-    [sample] = answer.value
-    assert sample["value"] == 400.0
-    assert (sample["metric"]["site"], sample["metric"]["code"]) == ("ams", "200")
+    [series] = answer.value
+    assert series["value"] == 400.0
+    assert (series["metric"]["site"], series["metric"]["code"]) == ("ams", "200")
 
 
 USABLE = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import POLICY, Fleet
-from rewinding import ACCEPT, BOOK, SUSPEND, WHY, head, held, moved, put_back
+from rewinding import ACCEPT, RECORDS_BRANCH, SUSPEND, WHY, head, held, moved, put_back
 
 TRACES = "refs/heads/fanout/default/_records"
 REPOSITORIES = ("edge", "core")
@@ -35,7 +35,7 @@ def traces(fleet: Fleet, policy: str = "default/monitoring") -> dict[str, str]:
 
 def last_record(fleet: Fleet) -> str:
     form = "--format=%(trailers:key=Fanout-Record,valueonly)"
-    return fleet.records().git("log", form, BOOK).split()[0]
+    return fleet.records().git("log", form, RECORDS_BRANCH).split()[0]
 
 
 def test_a_suspension_is_not_forgotten_by_a_machine_that_never_read_it(fleet: Fleet):
@@ -52,7 +52,7 @@ def test_a_suspension_is_missed_when_no_pass_followed_the_loss_of_its_branch(fle
     assert fleet.run(*SUSPEND).code == 0
     fleet.policy("other")
     fleet.settle()
-    fleet.records().git("update-ref", "-d", BOOK)
+    fleet.records().git("update-ref", "-d", RECORDS_BRANCH)
     swept = moved(fleet, "another").sweep()
     assert swept.code == 3
     assert "default/monitoring" in swept.err

@@ -77,10 +77,10 @@ def test_a_removed_variant_is_mentioned_no_more_and_the_others_are_untouched(fle
 
 def test_the_decision_is_on_record_and_troubles_no_gate(fleet: Fleet):
     remove(fleet, remove_target(fleet))
-    records, book = fleet.records(), "fanout/default/default/monitoring"
-    record_files = [it for it in records.files(book) if it.startswith("records/")]
-    assert '"action":"ConfirmRemoval"' in records.file(book, record_files[-1])
-    assert "ann@example.com" in records.git("log", "--format=%ae", book)
+    records, records_branch = fleet.records(), "fanout/default/default/monitoring"
+    record_files = [it for it in records.files(records_branch) if it.startswith("records/")]
+    assert '"action":"ConfirmRemoval"' in records.file(records_branch, record_files[-1])
+    assert "ann@example.com" in records.git("log", "--format=%ae", records_branch)
     assert fleet.states() == {BER: "Verifying", "sites/cph": "Verifying"}
 
 

@@ -36,7 +36,7 @@ def verdict(fleet: Fleet) -> str:
     return str(fleet.run("get", "stages", "-o", "json").views[0]["verdict"])
 
 
-def fates(fleet: Fleet) -> list[str]:
+def decision_statuses(fleet: Fleet) -> list[str]:
     items = fleet.run("get", "decisions", "-o", "json").items
     return [f"{item['spec']['action']} {item['status']['state']}" for item in items]
 
@@ -71,11 +71,11 @@ def test_a_skipped_variant_is_not_counted_until_the_next_revision(fleet: Fleet):
     assert "v1 in stage prod: passed" in consequence
     assert fleet.states() == {BER: "Skipped", CPH: "Ready"}
     assert verdict(fleet) == "Passed"
-    assert fates(fleet) == ["Skip Active"]
+    assert decision_statuses(fleet) == ["Skip Active"]
     fleet.release("v2")
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert fates(fleet) == ["Skip Applied"]
+    assert decision_statuses(fleet) == ["Skip Applied"]
 
 
 def test_a_variant_skipped_before_publication_is_not_released(fleet: Fleet):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import POLICY, Fleet
-from rewinding import ACCEPT, BOOK, SUSPEND, WHY, head, held, moved, put_back
+from rewinding import ACCEPT, RECORDS_BRANCH, SUSPEND, WHY, head, held, moved, put_back
 
 
 @company
@@ -21,7 +21,7 @@ def fleet(root: Path) -> Fleet:
 def test_a_dry_run_shows_what_would_be_accepted_and_accepts_nothing(fleet: Fleet):
     fleet.report("dev", "v1")
     assert fleet.run(*SUSPEND).code == 0
-    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    fleet.records().git("update-ref", RECORDS_BRANCH, f"{RECORDS_BRANCH}^")
     before = fleet.refs(), head(fleet)
     shown = fleet.run(*ACCEPT, "--dry-run")
     assert shown.code == 0, (shown.out, shown.err)
@@ -35,7 +35,7 @@ def test_a_dry_run_shows_what_would_be_accepted_and_accepts_nothing(fleet: Fleet
 def test_a_suspension_is_not_forgotten_when_the_branch_is_put_back(fleet: Fleet):
     fleet.report("dev", "v1")
     assert fleet.run(*SUSPEND).code == 0
-    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    fleet.records().git("update-ref", RECORDS_BRANCH, f"{RECORDS_BRANCH}^")
     output = held(fleet)
     assert "branch fanout/default/default/monitoring of " in output
     assert "Suspend stage prod" in output
@@ -56,15 +56,15 @@ def test_a_branch_that_was_deleted_is_missed_also_before_anything_is_written(tmp
     assert fleet.run(*SUSPEND).code == 0
     fleet.policy("other")
     assert fleet.run("suspend", "other", *WHY).code == 0
-    fleet.records().git("update-ref", "-d", BOOK)
-    assert BOOK.removeprefix("refs/heads/") in held(fleet)
+    fleet.records().git("update-ref", "-d", RECORDS_BRANCH)
+    assert RECORDS_BRANCH.removeprefix("refs/heads/") in held(fleet)
 
 
 def test_the_branch_is_restored_and_all_goes_on(fleet: Fleet):
     fleet.report("dev", "v1")
     fleet.run(*SUSPEND)
     newest = head(fleet)
-    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    fleet.records().git("update-ref", RECORDS_BRANCH, f"{RECORDS_BRANCH}^")
     held(fleet)
     put_back(fleet, newest)
     fleet.settle()
@@ -73,7 +73,7 @@ def test_the_branch_is_restored_and_all_goes_on(fleet: Fleet):
 
 def test_no_record_is_appended_to_rewound_records(fleet: Fleet):
     fleet.run(*SUSPEND)
-    fleet.records().git("update-ref", BOOK, f"{BOOK}^")
+    fleet.records().git("update-ref", RECORDS_BRANCH, f"{RECORDS_BRANCH}^")
     before = head(fleet)
     assert fleet.report("dev", "v1").code == 3
     assert head(fleet) == before
@@ -93,7 +93,9 @@ def published_everywhere(fleet: Fleet) -> str:
 
 def test_a_publication_names_the_last_record_of_its_release(fleet: Fleet):
     published_everywhere(fleet)
-    names = [Path(name).stem for name in fleet.records().files(BOOK) if "records/" in name]
+    names = [
+        Path(name).stem for name in fleet.records().files(RECORDS_BRANCH) if "records/" in name
+    ]
     [trailer] = [
         line
         for line in fleet.repos["edge"].git("log", "-1", "--format=%B", "sites/ber/v1").splitlines()
@@ -161,6 +163,6 @@ def test_another_machine_goes_by_what_was_accepted(fleet: Fleet):
 
 
 def test_begin_anew_asks_for_nothing_that_was_seen(fleet: Fleet):
-    fleet.records().git("update-ref", "-d", BOOK)
+    fleet.records().git("update-ref", "-d", RECORDS_BRANCH)
     assert fleet.sweep("--new-records").code == 0
     assert fleet.sweep().code == 0

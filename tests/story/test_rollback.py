@@ -14,8 +14,8 @@ from returning import (
     OURS,
     VENDOR,
     WHY,
+    decision_statuses,
     edit,
-    fates,
     rollback,
     tree,
     two_sites,
@@ -60,7 +60,7 @@ def test_and_stays_at_it(fleet: Fleet):
     assert fleet.plan().code == 0
     counted = fleet.counted()
     assert (counted["renders"], counted["merges"]) == (0, 0)
-    assert fates(fleet) == ["Rollback Active"]
+    assert decision_statuses(fleet) == ["Rollback Active"]
 
 
 def test_the_policy_tells_of_it(fleet: Fleet):
@@ -77,7 +77,7 @@ def test_a_withdrawn_rollback_continues_with_the_edits(fleet: Fleet):
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
     assert tree(fleet, f"main:{BER}") == was
-    assert fates(fleet) == ["Rollback Withdrawn", "Withdraw Applied"]
+    assert decision_statuses(fleet) == ["Rollback Withdrawn", "Withdraw Applied"]
     fleet.repos["edge"].fsck()
 
 
@@ -292,7 +292,7 @@ def test_a_rollback_goes_further_back_to_a_named_revision(fleet: Fleet):
     assert "already recorded: back to v2; name an older --revision to go further" in again.out
     rollback(fleet, "--revision", "v1")
     assert fleet.published() == {BER: "v1", CPH: "v1"}
-    assert fates(fleet) == ["Rollback Applied", "Rollback Active"]
+    assert decision_statuses(fleet) == ["Rollback Applied", "Rollback Active"]
 
 
 def test_promoting_another_revision_ends_it(fleet: Fleet):
@@ -303,7 +303,7 @@ def test_promoting_another_revision_ends_it(fleet: Fleet):
     assert result.code == 0, result.err
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert fates(fleet) == ["Rollback Applied", "Publish Applied"]
+    assert decision_statuses(fleet) == ["Rollback Applied", "Publish Applied"]
 
 
 def test_the_window_binds_a_rollback_unless_overridden(fleet: Fleet):

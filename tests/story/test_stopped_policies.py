@@ -154,9 +154,9 @@ def test_commands_that_need_a_revision_exit_like_a_sweep(
 def test_no_record_is_written_for_a_policy_with_lost_records(fleet: Fleet):
     fleet.policy("logging")
     fleet.sweep("--drafts-only")
-    records, book = fleet.records(), "refs/heads/fanout/default/default/monitoring"
-    records.git("update-ref", "-d", book)
+    records, records_branch = fleet.records(), "refs/heads/fanout/default/default/monitoring"
+    records.git("update-ref", "-d", records_branch)
     upstream_away(fleet)
     for line in (("suspend", "monitoring", *WHY), (*FAILED, "--revision", "v1", *WHY[2:])):
         assert fleet.run(*line).code == 3
-    assert book not in records.refs()
+    assert records_branch not in records.refs()

@@ -23,7 +23,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def judged(program: Program, mode: PassMode = PassMode()) -> int:  # noqa: B008 - it is frozen
+def count_evaluated(program: Program, mode: PassMode = PassMode()) -> int:  # noqa: B008 - it is frozen
     """How many policies the next pass judges."""
     program.world.counters.reset()
     program.sweep(mode)
@@ -65,10 +65,10 @@ def test_a_change_has_its_policies_evaluated(
     fleet: Fleet, change: Callable[[Fleet], None], number: int
 ):
     with fleet.opened() as program:
-        assert judged(program) == 2, "a new process knows nothing"
-        assert judged(program) == 0
+        assert count_evaluated(program) == 2, "a new process knows nothing"
+        assert count_evaluated(program) == 0
         change(fleet)
-        assert judged(program) == number
+        assert count_evaluated(program) == number
 
 
 def test_an_unevaluated_policy_has_the_same_results(fleet: Fleet):
@@ -84,8 +84,8 @@ def test_a_soak_that_ends_is_evaluated_again(fleet: Fleet):
     a_report(fleet)
     fleet.settle()
     with fleet.opened() as program:
-        assert judged(program) == 2
-        assert judged(program) == 0
+        assert count_evaluated(program) == 2
+        assert count_evaluated(program) == 0
         program.world.counters.reset()
         for minutes, number in ((59, 0), (61, 1), (62, 2)):
             later = fleet.now + timedelta(minutes=minutes)
@@ -97,9 +97,9 @@ def test_a_sweep_is_another_pass_than_an_observation(fleet: Fleet):
     text = PROMOTION.replace("spec:", 'spec:\n  schedule: "0 12 * * *"', 1)
     fleet.write("promotion.yaml", text)
     with fleet.opened() as program:
-        judged(program, PassMode(sweep=False))
-        assert judged(program, PassMode(sweep=True)) == 2
-        assert judged(program, PassMode(sweep=True)) == 0
+        count_evaluated(program, PassMode(sweep=False))
+        assert count_evaluated(program, PassMode(sweep=True)) == 2
+        assert count_evaluated(program, PassMode(sweep=True)) == 0
 
 
 def test_a_changed_object_takes_one_listing_and_one_push(fleet: Fleet):
