@@ -69,7 +69,6 @@ SHORT_HELPERS = {
 # To go inline.
 HELPERS_TO_INLINE = {
     "_display_name",
-    "_list_candidates",
 }
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 
