@@ -99,7 +99,7 @@ VERBS: dict[str, tuple[str, Line]] = {
     "approve": ("asking", ("approve", *PROD, "--revision", "v1", *WHY[2:])),
     "suspend": ("at_v2", ("suspend", *PROD, *WHY)),
     "resolve": ("in_conflict", ("resolve", "monitoring", "--take", "local", *WHY)),
-    "remove": ("gone", ("remove", "monitoring", "--all-gone", "--edited", *WHY)),
+    "remove": ("with_an_orphan", ("remove", "monitoring", "--all-gone", "--edited", *WHY)),
 }  # fmt: skip
 
 
