@@ -72,10 +72,10 @@ laws: $(VENV)/test ## Search for counterexamples to properties at random, ROUNDS
 	  $(PY) -m pytest -q -n $(WORKERS) -m hypothesis --hypothesis-profile=search || exit 1; done
 
 worlds: $(VENV)/test ## Evaluate the gates for all small sets of facts, not a sample
-	WORLDS=all $(PY) -m pytest -q -n $(WORKERS) tests/gates/test_every_world.py
+	WORLDS=all $(PY) -m pytest -q -n $(WORKERS) tests/gates/test_gate_evaluator_exhaustive.py
 
 soak: $(VENV)/test ## Run random events against a model of the gates, for MINUTES from SEED
-	SEED=$(SEED) MINUTES=$(MINUTES) $(PY) -m pytest -q -s tests/gates/test_model.py
+	SEED=$(SEED) MINUTES=$(MINUTES) $(PY) -m pytest -q -s tests/gates/test_gate_evaluator_model.py
 
 soak-kills: $(VENV)/test ## Kill commands at 200 points of rollouts from files, from SEED
 	KILLS=200 SEED=$(SEED) $(PY) -m pytest -q -n $(WORKERS) tests/story/test_killed_sets.py

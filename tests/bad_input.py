@@ -49,12 +49,12 @@ def _approver_left(fleet: Fleet) -> str:
     approve(fleet, "bob")
     fleet.settle()
     assert fleet.published()["sites/ber"] == ""
-    told = fleet.condition("sites/ber")[1]
+    sentence = fleet.condition("sites/ber")[1]
     for text in (PROMOTION, without):  # who is back counts again; what is published stays
         fleet.write("promotion.yaml", text)
         fleet.settle()
         assert fleet.published()["sites/ber"] == "v1"
-    return told
+    return sentence
 
 
 def _approved_by_a_stranger(fleet: Fleet) -> str:
@@ -66,10 +66,10 @@ def _evidence_ahead(fleet: Fleet) -> str:
     fleet.later(hours=1).report("dev", "v1")
     fleet.later(minutes=-10)
     assert fleet.states()["sites/ams"] == "Verifying"
-    told = fleet.condition("sites/ams")[1]
+    sentence = fleet.condition("sites/ams")[1]
     fleet.later(minutes=10).settle()
     assert fleet.states()["sites/ams"] == "Ready"
-    return told
+    return sentence
 
 
 def _clock_back(fleet: Fleet) -> str:
@@ -93,12 +93,12 @@ def report_commit(fleet: Fleet, commit: str) -> tuple[int, str]:
 def _commit_elsewhere(fleet: Fleet) -> str:
     edge = fleet.repos["edge"]
     old = edge.git("rev-parse", "main")
-    gone = edge.commit("main", {"README.md": "never meant\n"})
+    abandoned_commit = edge.commit("main", {"README.md": "never meant\n"})
     edge.git("update-ref", "refs/heads/main", old)
     before = fleet.records().refs()
-    code, told = report_commit(fleet, gone)
-    assert (code, fleet.records().refs()) == (1, before), told
-    return told
+    code, output = report_commit(fleet, abandoned_commit)
+    assert (code, fleet.records().refs()) == (1, before), output
+    return output
 
 
 def _commit_rebased_away(fleet: Fleet) -> str:
@@ -178,12 +178,12 @@ def _automation_disputed(fleet: Fleet) -> str:
     fleet.release("v2")
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/ams"] == "v1"
-    told = fleet.condition("sites/ams")[1]
+    sentence = fleet.condition("sites/ams")[1]
     line = ("promote", "monitoring", "--stage", "dev", "--revision", "v2", "--reason", "x", *CI)
     assert fleet.run(*line).code == 0
     fleet.settle()
     assert fleet.published()["sites/ams"] == "v2"
-    return told
+    return sentence
 
 
 def _time_disputed(fleet: Fleet) -> str:

@@ -145,12 +145,12 @@ class _Stream:
         who = encode_signature(self._change.identity, when)
         text = encode_message(message)
         scratch = SCRATCH_REF.encode()
-        known = [parent.encode() for parent in parents if parent]
+        parent_ids = [parent.encode() for parent in parents if parent]
         onto = b"".join(
             b"%s %s\n" % (b"merge" if number else b"from", parent)
-            for number, parent in enumerate(known)
+            for number, parent in enumerate(parent_ids)
         )
-        begin = b"" if known else b"reset %s\n\n" % scratch
+        begin = b"" if parent_ids else b"reset %s\n\n" % scratch
         lines = b"commit %s\nmark :%d\nauthor %s\ncommitter %s\n" % (scratch, self._marks, who, who)
         return b"%s%sdata %d\n%s\n%s" % (begin, lines, len(text), text, onto)
 

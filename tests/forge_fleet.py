@@ -338,13 +338,13 @@ class ForgeFleet(Fleet):
         self.gitea.ask("PATCH", f"{self.path(repo)}/pulls/{number}", change, by=by)
 
     def _all(self, path: str) -> list[Any]:
-        found: list[Any] = []
+        entries: list[Any] = []
         for page in itertools.count(1):
             separator = "&" if "?" in path else "?"
             part = self.gitea.get(f"{path}{separator}limit=50&page={page}") or []
-            found += part
+            entries += part
             if len(part) < 50:
-                return found
+                return entries
         raise AssertionError
 
 

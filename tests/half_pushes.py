@@ -49,13 +49,13 @@ class Push:
 
         Of many refs only what a server can leave: drafts go after all others have moved.
         """
-        gone = [ref for ref in self.moved if ref not in self.after]
-        if len(self.moved) <= _FEW or not gone:
+        deleted = [ref for ref in self.moved if ref not in self.after]
+        if len(self.moved) <= _FEW or not deleted:
             yield from _choices(self.moved)
             return
-        others = frozenset(self.moved) - frozenset(gone)
+        others = frozenset(self.moved) - frozenset(deleted)
         yield from _choices(sorted(others))
-        yield from (others | drafts for drafts in _choices(gone) if drafts)
+        yield from (others | drafts for drafts in _choices(deleted) if drafts)
 
     def half_done(self, moved: frozenset[Ref], *, recorded: bool) -> Fleet:
         """The world in which these refs moved and the others did not.
@@ -71,11 +71,11 @@ class Push:
         for ref in self.moved:
             oid = (self.after if ref in moved else self.before).get(ref)
             name, full = ref
-            there = pygit2.Repository(str(self.fleet.repos[name].path)).references
+            references = pygit2.Repository(str(self.fleet.repos[name].path)).references
             if oid:
-                there.create(full, oid, force=True)
-            elif full in there:
-                there.delete(full)
+                references.create(full, oid, force=True)
+            elif full in references:
+                references.delete(full)
         return self.fleet
 
 

@@ -76,9 +76,11 @@ def play(page: str, monkeypatch, before: Callable[[str], object] = lambda line: 
         else:
             before(subject)
             code, printed = run_line(subject)
-            told = f"{subject}\n{printed}"
-            assert code == _code(subject, content) or subject.endswith(_OR_TRUE), f"{code}: {told}"
-            assert re.fullmatch(pattern(content), printed), told
+            output = f"{subject}\n{printed}"
+            assert code == _code(subject, content) or subject.endswith(_OR_TRUE), (
+                f"{code}: {output}"
+            )
+            assert re.fullmatch(pattern(content), printed), output
             ran += 1
     return ran
 
@@ -131,7 +133,7 @@ def run_line(line: str) -> tuple[int, str]:
             stderr=subprocess.STDOUT,
         )
         return done.returncode, done.stdout
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(errors), contextlib.redirect_stderr(errors):
         code = run_arguments(shlex.split(line.removesuffix(_OR_TRUE))[1:])
-    return int(code), told.getvalue()
+    return int(code), errors.getvalue()

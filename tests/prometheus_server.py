@@ -29,13 +29,13 @@ scrape_configs:
 
 def executable() -> str:
     """Return the path of Prometheus; without it, skip, or fail if TEST_REQUIRES names it."""
-    found = str(BUILT) if BUILT.exists() else shutil.which("prometheus")
-    if found is None:
-        said = "there is no Prometheus server here; `make prometheus` fetches one"
+    path = str(BUILT) if BUILT.exists() else shutil.which("prometheus")
+    if path is None:
+        reason = "there is no Prometheus server here; `make prometheus` fetches one"
         if "prometheus" in os.environ.get("TEST_REQUIRES", "").split():
-            pytest.fail(said)
-        pytest.skip(said)
-    return found
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
 
 
 def promtool() -> str:

@@ -15,5 +15,5 @@ def bare(path: Path) -> Repo:
 
 def below(folder: Path) -> dict[str, str]:
     """The files below a folder, by path, as text."""
-    found = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in found}
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in paths}

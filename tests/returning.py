@@ -53,6 +53,6 @@ def tree(fleet: Fleet, revision: str, repository: str = "edge") -> str:
     return fleet.repos[repository].git("rev-parse", revision)
 
 
-def fates(fleet: Fleet) -> list[str]:
+def decision_statuses(fleet: Fleet) -> list[str]:
     items = fleet.run("get", "decisions", "-o", "json").items
     return [f"{item['spec']['action']} {item['status']['state']}" for item in items]

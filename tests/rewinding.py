@@ -4,18 +4,18 @@ import shutil
 
 from fleet import Fleet
 
-BOOK = "refs/heads/fanout/default/default/monitoring"
+RECORDS_BRANCH = "refs/heads/fanout/default/default/monitoring"
 WHY = ("--reason", "restored", "--by", "Ann <ann@example.com>")
 SUSPEND = ("suspend", "monitoring", "--stage", "prod", *WHY)
 ACCEPT = ("accept-records", "monitoring", *WHY)
 
 
 def head(fleet: Fleet) -> str:
-    return fleet.records().refs()[BOOK]
+    return fleet.records().refs()[RECORDS_BRANCH]
 
 
 def put_back(fleet: Fleet, commit: str) -> None:
-    fleet.records().git("update-ref", BOOK, commit)
+    fleet.records().git("update-ref", RECORDS_BRANCH, commit)
 
 
 def moved(fleet: Fleet, state: str) -> Fleet:

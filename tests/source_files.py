@@ -5,6 +5,8 @@ half a gigabyte. They are one group of pytest-xdist (`ONE_PROCESS`), so that one
 """
 
 import ast
+import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "fanout"
 MODULES = sorted(PACKAGE.rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
+SHORT_BODY = 6  # lines of a private function that goes inline where it is used once
 ONE_PROCESS = pytest.mark.xdist_group("sources")
 
 
@@ -38,7 +42,8 @@ class SourceFile:
     docstrings: list[tuple[int, str]] = field(default_factory=list)  # line and text, also of fields
     has_docstring: bool = False
     public_classes: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)  # variables and attributes
+    names: Counter[str] = field(default_factory=Counter)  # variables and attributes, by uses
+    short_helpers: list[str] = field(default_factory=list)  # private, used once, few lines
     local_imports: list[int] = field(default_factory=list)  # lines of imports inside functions
     root_imports: list[int] = field(default_factory=list)  # lines that import `fanout` itself
 
@@ -64,11 +69,12 @@ def read_source(path: Path) -> SourceFile:
     code = [bool(line.strip()) and not line.lstrip().startswith("#") for line in lines]
     source = SourceFile()
     functions: list[Function] = []
+    bodies: list[list[ast.stmt]] = []
     imports: list[ast.Import | ast.ImportFrom] = []
     for node in ast.walk(ast.parse(text, filename=name_of(path))):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
-                source.names.add(name)
+                source.names[name] += 1
             case ast.Import() | ast.ImportFrom():
                 imports.append(node)
             case ast.Module():
@@ -78,6 +84,7 @@ def read_source(path: Path) -> SourceFile:
                     for it in node.body
                     if isinstance(it, ast.ClassDef) and not it.name.startswith("_")
                 ]
+                bodies = [node.body, *(it.body for it in node.body if isinstance(it, ast.ClassDef))]
                 _take_docstrings(node, source, code)
             case ast.ClassDef():
                 _take_docstrings(node, source, code)
@@ -88,6 +95,16 @@ def read_source(path: Path) -> SourceFile:
     source.functions = [
         FunctionSize(it.name, it.lineno, sum(code[it.lineno - 1 : it.end_lineno]))
         for it in functions
+    ]
+    source.short_helpers = [
+        it.name
+        for body in bodies
+        for it in body
+        if isinstance(it, ast.FunctionDef)
+        and re.match("_[^_]", it.name)
+        and not it.decorator_list
+        and source.names[it.name] == 1
+        and _body_size(it) <= SHORT_BODY
     ]
     source.root_imports = [it.lineno for it in imports if _imports_root(it)]
     source.local_imports = [
@@ -109,6 +126,12 @@ def _take_docstrings(
                 if place == 0:
                     span = range(statement.lineno - 1, statement.end_lineno or statement.lineno)
                     code[span.start : span.stop] = [False] * len(span)
+
+
+def _body_size(function: ast.FunctionDef) -> int:
+    """Count the lines of a body with blank lines and comments, without its docstring."""
+    body = function.body[bool(ast.get_docstring(function)) :]
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
 
 
 def _imports_root(node: ast.Import | ast.ImportFrom) -> bool:

@@ -47,6 +47,12 @@ LOADS_LATE = [
     PACKAGE / "package" / "manifest.py",
     PACKAGE / "variants" / "functions" / "search_replace.py",
 ]
+# Short private functions that are used once in their module, and why each has a name.
+SHORT_HELPERS = {
+    "_read_duration": "validates a type of pydantic",
+    "_reject_duplicate_keys": "the hook of a JSON decoder for pairs",
+    "_write_instant_or_distance": "serializes a type of pydantic",
+}
 BACK_DOORS = {"TYPE_CHECKING", "__import__", "import_module"}
 
 SOURCES = sorted(
@@ -86,6 +92,16 @@ def test_sizes_do_not_count_what_explains():
     (size,) = [it.size for it in source.functions if it.name == "_take_docstrings"]
     assert size == 10
     assert size < source.size < len(text_of(ROOT / "tests" / "source_files.py").splitlines())
+
+
+def test_a_private_function_that_is_used_once_is_long_or_has_a_reason():
+    """A short one is read faster where it is used."""
+    helpers = [
+        (name, name_of(path)) for path in MODULES for name in read_source(path).short_helpers
+    ]
+    allowed = SHORT_HELPERS.keys()
+    assert [f"{path}: {name}" for name, path in helpers if name not in allowed] == []
+    assert allowed - {name for name, _ in helpers} == set(), "entries of the lists without a use"
 
 
 def fields_of_classes() -> dict[str, set[str]]:
@@ -137,13 +153,13 @@ def test_above_the_pass_only_present_traverses_a_result():
     contract = layers()
     [position] = [depth for depth, layer in enumerate(contract) if "present" in layer]
     above = {package for layer in contract[:position] for package in layer}
-    found = {
+    places_by_module = {
         name_of(path): lines
         for path in MODULES
         if path.relative_to(PACKAGE).parts[0] in above
         and (lines := traversals(ast.parse(text_of(path))))
     }
-    assert found == {}
+    assert places_by_module == {}
 
 
 def test_a_traversal_is_found():
@@ -168,26 +184,28 @@ def test_imports_are_at_the_top():
 
 
 def test_no_import_is_for_types_only_or_by_name():
-    found = []
+    problems = []
     for path in MODULES:
         refused = {"TYPE_CHECKING"} if path in LOADS_BY_NAME else BACK_DOORS
-        found += [f"{name_of(path)}: {name}" for name in read_source(path).names & refused]
-    assert found == []
+        problems += [
+            f"{name_of(path)}: {name}" for name in read_source(path).names.keys() & refused
+        ]
+    assert problems == []
 
 
-def test_one_module_of_the_command_line_loads_kube():
+def test_a_single_module_of_the_command_line_loads_kube():
     """All that differs between files and a cluster is behind it."""
     loads = re.compile(r'"kube\.|fanout\.kube import|from fanout\.kube')
-    found = [path for path in (PACKAGE / "cli").rglob("*.py") if loads.search(text_of(path))]
-    assert [name_of(path) for path in found] == [name_of(PACKAGE / "cli" / "declarations.py")]
+    modules = [path for path in (PACKAGE / "cli").rglob("*.py") if loads.search(text_of(path))]
+    assert [name_of(path) for path in modules] == [name_of(PACKAGE / "cli" / "declarations.py")]
 
 
-def test_nobody_imports_the_root():
+def test_no_module_imports_the_root():
     """It holds the version; importing it from below is how circles begin."""
-    found = [
+    importers = [
         f"{name_of(path)}:{line}" for path in MODULES for line in read_source(path).root_imports
     ]
-    assert found == []
+    assert importers == []
 
 
 def test_every_directory_with_code_is_a_package():
@@ -210,8 +228,8 @@ def test_the_architecture_page_has_every_package_in_its_layer():
 
 def test_every_package_of_the_contract_exists():
     packages = {package for layer in layers() for package in layer}
-    found = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
-    assert packages == {name for name in found if not name.startswith("__") and name != "py"}
+    existing = {path.stem for path in PACKAGE.iterdir() if path.is_dir() or path.suffix == ".py"}
+    assert packages == {name for name in existing if not name.startswith("__") and name != "py"}
 
 
 WRITTEN = sorted(

@@ -27,17 +27,17 @@ def test_the_checks_by_statuses_are_valid_in_a_stage():
     assert validate_object(data)[1] == ()
 
 
-def test_their_namespaces_are_readable():
-    found, faults = validate_object(NAMESPACES)
+def test_namespaces_of_the_checks_are_readable():
+    configuration, faults = validate_object(NAMESPACES)
     assert faults == ()
     named = [
         check["object"]["namespace"] for check in CHECKS if "namespace" in check.get("object", {})
     ]
-    assert set(named) <= set(found.checks.namespaces)
+    assert set(named) <= set(configuration.checks.namespaces)
 
 
-def test_their_secrets_are_lent():
-    found, faults = validate_object(SECRETS)
+def test_secrets_of_the_checks_are_lent():
+    configuration, faults = validate_object(SECRETS)
     assert faults == ()
     named = [check["prometheus"]["secretRef"]["name"] for check in CHECKS if "prometheus" in check]
-    assert [it.name for it in found.check_secrets] == named
+    assert [it.name for it in configuration.check_secrets] == named

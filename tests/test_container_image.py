@@ -33,7 +33,7 @@ def test_every_path_that_is_copied_is_in_the_build_context(name):
     assert allowed == {it.removeprefix("./") for it in SOURCES}
 
 
-def test_what_pyproject_reads_is_copied():
+def test_files_that_pyproject_reads_are_copied():
     build = PROJECT["tool"]["hatch"]["build"]
     wheel = build["targets"]["wheel"]
     needed = {

@@ -45,7 +45,7 @@ def test_the_container_runs_the_image_as_it_is_built():
     }
 
 
-def test_nothing_but_volumes_is_written():
+def test_the_container_writes_to_volumes_alone():
     spec = read_deployment()["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"]

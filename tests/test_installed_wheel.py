@@ -107,7 +107,7 @@ def test_the_pages_of_the_first_days(programs, tmp_path):
     assert commands > 40
 
 
-def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(tmp_path):
+def test_the_build_context_of_the_image_makes_a_wheel_of_the_given_version(tmp_path):
     containerfile = (ROOT / "Containerfile").read_text(encoding="utf-8")
     build, _, _ = containerfile.partition("\nFROM ${BASE}\n")
     for line in re.findall(r"^COPY (.+)$", build, flags=re.MULTILINE):
@@ -119,9 +119,9 @@ def test_the_build_context_of_the_image_makes_a_wheel_of_the_version_it_is_told(
             copy(ROOT / name, path)
     variables = dict(re.findall(r"(\w+)=\$\{(VERSION|REVISION)\}", build))
     values = {"VERSION": "7.8.9", "REVISION": "a" * 40}
-    told = {name: values[argument] for name, argument in variables.items()}
+    given = {name: values[argument] for name, argument in variables.items()}
     options = ["--no-deps", "--no-index", "--no-build-isolation", "-w", str(tmp_path), "."]
-    code, output = run([*PIP, "wheel", *options], tmp_path, **told)
+    code, output = run([*PIP, "wheel", *options], tmp_path, **given)
     assert code == 0, output
     with zipfile.ZipFile(tmp_path / "fanout_gitops-7.8.9-py3-none-any.whl") as wheel:
         assert wheel.read("fanout/commit.txt") == b"a" * 40 + b"\n"

@@ -6,8 +6,9 @@ A word that is not listed here is either a word of the field and is added, or is
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
-from source_files import MODULES, ONE_PROCESS, name_of, read_source
+from source_files import MODULES, ONE_PROCESS, PACKAGE, ROOT, TESTS, name_of, read_source
 
 pytestmark = ONE_PROCESS
 
@@ -135,6 +136,32 @@ REPLACED = """
     slots spoken standing stock strays stranger taking there told unmeant wake way whereabouts
     workshop
 """
+# The sentence of a test names its subject: it does not begin with a pronoun or a relative.
+PRONOUNS = """
+    anybody anyone anything both either everybody everyone everything he her here him his it its
+    itself mine neither nobody none nothing one ones our ours she somebody someone something such
+    that their theirs them there these they this those
+    also nor so while
+    how what whatever when whenever where wherever whether which whichever who whoever whom whose
+    why
+"""
+# Folders of tests whose files are named by what they play; the others are named like packages, and
+# their files like a module of the package, with an aspect behind it: `test_cron_schedule_fires.py`.
+STORY_FOLDERS = {
+    "golden": "cases in fixtures, each played as a whole",
+    "kube": "stories on a real kube-apiserver, of the package, the controller and the commands",
+    "probes": "aspects of one module",
+    "servers": "programs that other tests start",
+    "story": "stories of whole commands on real repositories",
+}
+# Names of files that are no modules.
+ASPECTS = {
+    "sentences": "messages of a package, word for word, which several of its modules raise",
+}
+# Files that are named otherwise, each with the reason.
+NAMED_OTHERWISE = {
+    "tests/cli/test_monitoring.py": "alert rules and the dashboard in deploy/, which no module has",
+}
 WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
 
@@ -168,6 +195,26 @@ def words_of(name: str) -> set[str]:
     return {word.lower() for word in WORD.findall(name)}
 
 
+def subjects_of(folder: str) -> set[str]:
+    """Return the names of the modules and packages of a package, and of verbs for the commands."""
+    paths = [path for path in MODULES if path.is_relative_to(PACKAGE / folder)]
+    names = {path.stem.rstrip("_") for path in paths if not path.stem.startswith("__")}
+    return names | {path.parent.name for path in paths}
+
+
+def is_named_like(name: str, subject: str) -> bool:
+    return name == subject or name.startswith(f"{subject}_")
+
+
+def is_named_well(path: Path) -> bool:
+    """Return whether a test file of a package is named like a module, or tests a page."""
+    name = path.stem.removeprefix("test_")
+    if re.search(r"_(pages?|guide)$", name):
+        return True
+    package = path.relative_to(ROOT / "tests").parts[0]
+    return any(is_named_like(name, it) for it in subjects_of(package) | ASPECTS.keys())
+
+
 def test_no_two_modules_share_a_name():
     assert shared(module_names()) == {}
 
@@ -184,6 +231,29 @@ def test_names_are_made_of_words_of_the_field():
 
 def test_no_replaced_word_is_allowed():
     assert sorted(ALLOWED & set(REPLACED.split())) == []
+
+
+def test_no_test_begins_with_a_pronoun_or_a_relative():
+    """`test_a_removed_draft_is_deleted`, not `test_it_is_deleted` or `test_what_is_removed_…`."""
+    riddles = [
+        f"{name_of(path)}:{function.line}: {function.name}"
+        for path in TESTS
+        for function in read_source(path).functions
+        if function.name.startswith("test_") and function.name.split("_")[1] in PRONOUNS.split()
+    ]
+    assert riddles == []
+
+
+def test_a_test_file_is_named_like_a_module_a_command_or_a_story():
+    """A reader of a module finds its tests by name, and a failing test names what fails."""
+    below_packages = [
+        path
+        for path in TESTS
+        if path.parent != ROOT / "tests"
+        and path.relative_to(ROOT / "tests").parts[0] not in STORY_FOLDERS
+    ]
+    strange = {name_of(path) for path in below_packages if not is_named_well(path)}
+    assert strange == NAMED_OTHERWISE.keys()
 
 
 def test_every_listed_class_and_module_is_counted():

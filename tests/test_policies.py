@@ -31,7 +31,7 @@ def package(name):
 
 
 @pytest.fixture
-def world(tmp_path, monkeypatch):
+def make_repositories(tmp_path, monkeypatch):
     """Makes the repositories that a file of objects names, below an empty working directory."""
     monkeypatch.chdir(tmp_path)
 
@@ -57,7 +57,7 @@ def test_all_examples_together_have_no_fault():
     assert fanout("validate", "-f", str(POLICIES)) == (0, "41 objects are valid\n", "")
 
 
-def test_their_own_tests_pass():
+def test_scenarios_of_the_examples_pass():
     code, out, err = fanout("test", str(POLICIES))
     assert (code, err) == (0, ""), out
     assert out.endswith(" scenarios, 0 failed\n")
@@ -90,8 +90,8 @@ EXAMPLES = {
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_example_is_drafted_and_its_first_stages_published(world, name):
-    repos = world(POLICIES / name)
+def test_the_example_is_drafted_and_its_first_stages_published(make_repositories, name):
+    repos = make_repositories(POLICIES / name)
     published, waiting = EXAMPLES[name]
     line = ("-f", os.fspath(POLICIES / name), "--now", "2026-03-02T09:00:00Z")
     for _ in range(2):

@@ -56,16 +56,18 @@ def time_for(requests: int, limits: CallLimits) -> str:
 
 
 def test_the_limits_of_each_program():
-    found = {row[0].strip("`"): [int(cell) for cell in row[1:]] for row in rows_below("program")}
-    limits = {name: limits_of_host(host(name)) for name in found}
-    assert found == {
+    limits_by_program = {
+        row[0].strip("`"): [int(cell) for cell in row[1:]] for row in rows_below("program")
+    }
+    limits = {name: limits_of_host(host(name)) for name in limits_by_program}
+    assert limits_by_program == {
         name: [it.calls_per_minute, it.creations_per_hour] for name, it in limits.items()
     }
-    assert ForgeProgram.GITEA.value in found
+    assert ForgeProgram.GITEA.value in limits_by_program
 
 
 @pytest.mark.parametrize("row", rows_below("variants"), ids=lambda row: " ".join(row[:2]))
-def test_how_long_requests_take(row):
+def test_the_page_s_durations_of_requests_are_computed(row):
     variants, drafts, requests, calls, gitea, small = row
     assert int(requests) == int(variants) // int(drafts.split()[0])
     hundred = limits_of_host(host("gitea", creationsPerHour=100))

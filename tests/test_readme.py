@@ -55,7 +55,7 @@ def transcripts(text: str) -> list[tuple[str, str]]:
     return [(line.removesuffix(" || true"), shown) for what, line, shown in steps if what == "run"]
 
 
-def test_its_transcripts_are_in_the_guide():
+def test_transcripts_of_the_readme_are_in_the_guide():
     shown = transcripts(README[README.index("## See what is stuck") :])
     assert len(shown) == 2
     assert set(shown) <= set(transcripts(GUIDE.read_text(encoding="utf-8")))

@@ -56,6 +56,6 @@ def test_the_policy_that_is_shown_is_one():
 
 
 def test_the_reasons_that_are_shown_are_there():
-    told = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
-    assert len(told) == 5
-    assert set(told) <= set(map(str, Reason))
+    reasons = re.findall(r"^\| `(\w+)` \|", TEXT, re.MULTILINE)
+    assert len(reasons) == 5
+    assert set(reasons) <= set(map(str, Reason))

@@ -49,7 +49,7 @@ def test_values_of_two_classes_differ():
     assert Wider("a") == Wider("a")
 
 
-def test_what_is_not_compared_does_not_count():
+def test_an_uncompared_field_does_not_count():
     one, other = Found(name="a", seen=["x"]), Found(name="a")
     assert one == other
     assert hash(one) == hash(other)
@@ -67,16 +67,16 @@ def test_a_value_as_data_has_the_values_in_it_as_data():
 
     at = datetime(2026, 1, 1, tzinfo=UTC)
     thing = {"name": "a", "size": 0, "found": {}}
-    found = as_data(Event(at, timedelta(hours=1), Thing("a"), (Thing("a"),)))
-    assert (found["at"], found["length"], found["thing"]) == (at, timedelta(hours=1), thing)
-    assert list(found["things"]) == [thing]
+    data = as_data(Event(at, timedelta(hours=1), Thing("a"), (Thing("a"),)))
+    assert (data["at"], data["length"], data["thing"]) == (at, timedelta(hours=1), thing)
+    assert list(data["things"]) == [thing]
 
 
 def test_values_of_the_package_are_made_of_one_base():
     slow = "@dataclass(frozen=True, slots=True)\n"
-    found = [
+    modules = [
         str(path.relative_to(PACKAGE))
         for path in PACKAGE.rglob("*.py")
         if slow in path.read_text(encoding="utf-8")
     ]
-    assert found == []
+    assert modules == []

@@ -111,12 +111,12 @@ def suspended_in_the_file(fleet: Fleet) -> None:
     fleet.write("policy.yaml", stages(f"name: prod, suspend: true, {VERIFIED}"))
 
 
-def gone(fleet: Fleet) -> None:
+def remove_site(fleet: Fleet) -> None:
     fleet.remove("site-cph.yaml")
 
 
 def gone_while_closed(fleet: Fleet) -> None:
-    gone(fleet)
+    remove_site(fleet)
     window(fleet)
 
 
@@ -127,7 +127,7 @@ def all_gone(fleet: Fleet) -> None:
 
 def edited_and_gone(fleet: Fleet) -> None:
     fleet.repos["core"].commit("main", {"sites/cph/deployment.yaml": "kind: Mine\n"})
-    gone(fleet)
+    remove_site(fleet)
 
 
 def skipped(fleet: Fleet) -> None:
@@ -200,7 +200,7 @@ VERB_ROWS: list[tuple[str, Change, Sequence[str], int]] = [
     ("resume less than was suspended", suspended_twice, ["resume", *PROD, *WHY], 4),
     ("resume what a file suspends", suspended_in_the_file, ["resume", *PROD, *WHY], 4),
     ("resolve what has no conflict", nothing, ["resolve", *PROD, *WHY], 4),
-    ("remove", gone, ["remove", "monitoring", "cph", *WHY], 0),
+    ("remove", remove_site, ["remove", "monitoring", "cph", *WHY], 0),
     ("remove in a closed window", gone_while_closed, ["remove", "monitoring", "cph", *WHY], 4),
     ("remove what people edited", edited_and_gone, ["remove", "monitoring", "cph", *WHY], 4),
     ("remove an unknown target", nothing, ["remove", "monitoring", "x", *WHY], 1),

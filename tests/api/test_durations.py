@@ -18,7 +18,7 @@ from fanout.api.stages import parse_amount
 
 
 @given(st.integers(min_value=0, max_value=87600 * 3600))
-def test_what_is_written_is_read_as_the_same(seconds):
+def test_a_formatted_duration_parses_to_the_same_duration(seconds):
     assert parse_duration(format_duration(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
 
 
@@ -59,7 +59,7 @@ def test_hours_minutes_and_seconds(text, seconds):
         "1h1",
     ],
 )
-def test_what_is_no_duration(text):
+def test_a_malformed_duration_is_refused(text):
     with pytest.raises(InvalidValue):
         parse_duration(text)
 
@@ -72,7 +72,7 @@ def test_instants_are_in_utc():
 @pytest.mark.parametrize(
     "value", ["2030-01-31", "2030-01-31T16:00Z", "soon", datetime(2030, 1, 31), 5], ids=str
 )
-def test_what_is_no_instant(value):
+def test_a_malformed_instant_is_refused(value):
     with pytest.raises(InvalidValue):
         parse_instant(value)
 
@@ -85,7 +85,7 @@ def test_amounts(value, amount):
 
 
 @pytest.mark.parametrize("value", [-1, True, "101%", "1.5%", "60", "-1%", 2.5, None])
-def test_what_is_no_amount(value):
+def test_a_malformed_amount_is_refused(value):
     with pytest.raises(InvalidValue):
         parse_amount(value)
 

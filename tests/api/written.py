@@ -21,19 +21,19 @@ def made(example, name=None, **spec):
     data = yaml.safe_load(EXAMPLES[example])
     data["metadata"] |= {"name": name} if name else {}
     data["spec"] |= spec
-    found, faults = validate_object(data)
+    model, faults = validate_object(data)
     assert faults == ()
-    return found
+    return model
 
 
-def told(*objects, severity="error"):
+def list_errors(*objects, severity="error"):
     """Return the errors of the objects as a set; the repositories that they name are there."""
-    there = [
+    repositories = [
         made("repository", name, allowedNamespaces=["platform"])
         for name in ("blueprints", "edge-eu")
     ]
     return [
         f"{item.identity}: {fault.field}: {fault.problem}; {fault.remedy}"
-        for item, fault in cross_check([*there, *objects])
+        for item, fault in cross_check([*repositories, *objects])
         if fault.severity == severity
     ]

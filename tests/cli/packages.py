@@ -35,12 +35,12 @@ def put(directory: Path, files) -> Path:
 
 def state(directory: Path):
     """Return a directory's content: bytes of files (executables marked), None for directories."""
-    found = {}
+    files = {}
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))
         if path.is_dir() and not path.is_symlink():
-            found[name] = None
+            files[name] = None
         else:
             mark = "*" if os.access(path, os.X_OK) else ""
-            found[name + mark] = path.read_bytes()
-    return found
+            files[name + mark] = path.read_bytes()
+    return files

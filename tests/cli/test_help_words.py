@@ -49,14 +49,14 @@ def test_every_verb_has_help():
 @pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_a_verb_has_no_private_words(verb):
     command = cli.get_command(click.Context(cli), verb)
-    found = {
+    private_words = {
         path: it[0] for path, text in find_texts(command, verb) if (it := PRIVATE.search(text))
     }
-    assert found == {}
+    assert private_words == {}
 
 
 def test_no_reason_has_private_words():
-    found = {
+    private_words = {
         name: it[0] for name, text in TEXTS if name in set(Reason) and (it := PRIVATE.search(text))
     }
-    assert found == {}
+    assert private_words == {}

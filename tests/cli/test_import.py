@@ -41,7 +41,7 @@ def test_case(case, capsys, update_golden):
     assert status == (3 if named else 0)
 
 
-def test_what_comes_out_is_valid(case, capsys):
+def test_imported_objects_are_valid(case, capsys):
     status = run_arguments(["validate", "-f", "expected.yaml"])
     lines = [it for it in capsys.readouterr().out.splitlines() if not it.startswith("warning: ")]
     assert [it for it in lines if "objects are valid" not in it] == []

@@ -64,7 +64,7 @@ def raising(error: BaseException):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["nothing-like-this"]], ids=str)
-def test_help_loads_no_room_behind_a_verb(arguments):
+def test_help_loads_no_package_behind_a_verb(arguments):
     program = f"""
 import json, sys
 from fanout.cli.main import run_arguments
@@ -178,8 +178,8 @@ def test_the_reasons_of_the_table_are_reasons():
 
 def test_the_help_has_every_status(capsys):
     run_arguments(["--help"])
-    told = capsys.readouterr().out
-    assert all(f"\n  {code} " in told for code in EXIT_CODE_HELP)
+    output = capsys.readouterr().out
+    assert all(f"\n  {code} " in output for code in EXIT_CODE_HELP)
 
 
 def test_an_error_is_its_own_sentence(verb, capsys):

@@ -45,8 +45,8 @@ def test_rules_and_dashboard_name_metrics_that_are_served():
 
 def test_every_metric_is_in_a_rule_or_on_the_dashboard_or_left_to_details():
     shown = {SERIES[name] for name in SERIES if any(name in it for it in EXPRESSIONS)}
-    left = {it.name for it in METRICS if it not in shown}
-    assert left == {
+    unshown = {it.name for it in METRICS if it not in shown}
+    assert unshown == {
         "fanout_forge_call_duration_seconds",
         "workqueue_adds_total",
         "workqueue_retries_total",
@@ -58,8 +58,8 @@ def test_rules_and_dashboard_name_labels_that_the_metrics_have():
     for expression in EXPRESSIONS:
         for name, selectors in re.findall(r"(\w+)\{([^}]*)\}", expression):
             labels = re.findall(r'(\w+)(?:=~|!=|=)"', selectors)
-            known = SERIES[name].labels if name in SERIES else ("job",)
-            assert set(labels) <= set(known), expression
+            metric_labels = SERIES[name].labels if name in SERIES else ("job",)
+            assert set(labels) <= set(metric_labels), expression
 
 
 def test_rules_name_reasons_that_there_are():
@@ -185,17 +185,19 @@ def play(series, alerts):
         {
             "alertname": name,
             "eval_time": "1800m",
-            "exp_alerts": [{**it, "exp_annotations": annotations(rules[name], it)} for it in found],
+            "exp_alerts": [
+                {**it, "exp_annotations": annotations(rules[name], it)} for it in active_alerts
+            ],
         }
-        for name, found in alerts.items()
+        for name, active_alerts in alerts.items()
     ]
     rows = [{"series": name, "values": values} for name, values in series.items()]
     return {"interval": "1m", "input_series": rows, "alert_rule_test": expectations}
 
 
-def annotations(rule, found):
+def annotations(rule, alerts):
     """The texts of an alert with its labels filled in."""
-    values = {f"$labels.{label}": text for label, text in found["exp_labels"].items()}
+    values = {f"$labels.{label}": text for label, text in alerts["exp_labels"].items()}
     values["$value"] = "3"
     return {
         name: re.sub(r"\{\{ (\S+) \}\}", lambda match: values[match[1]], text)

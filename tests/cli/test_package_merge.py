@@ -75,7 +75,7 @@ ROWS = [
 @pytest.mark.parametrize(
     ("origin", "upstream", "local", "result"), [r[1:] for r in ROWS], ids=[r[0] for r in ROWS]
 )
-def test_what_both_sides_did_is_in_the_new_directory(merge, origin, upstream, local, result):
+def test_changes_of_both_sides_are_in_the_new_directory(merge, origin, upstream, local, result):
     status, out, to = merge(origin, upstream, local)
     assert state(to) == state(put(to.parent / "wanted", result))
     assert (status, out.out, out.err) == (0, "", "")
@@ -163,7 +163,7 @@ def test_a_file_can_become_a_directory_and_back(merge, tmp_path, before, after):
     assert state(tmp_path / "local") == state(put(tmp_path / "wanted", after))
 
 
-def test_what_a_blunt_strategy_gives_up_is_told(merge):
+def test_local_changes_that_a_strategy_drops_are_printed(merge):
     status, out, to = merge(
         BASE,
         {**BASE, "web.yaml": deployment(3)},
@@ -249,7 +249,7 @@ USE = {"/to: the directory is not empty", "--to: the output directory is missing
 @pytest.mark.parametrize(
     ("spoil", "sentence", "options"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
 )
-def test_what_is_refused_writes_nothing(merge, tmp_path, spoil, sentence, options):
+def test_a_refused_merge_writes_no_file(merge, tmp_path, spoil, sentence, options):
     for side in ("origin", "upstream", "local"):
         (tmp_path / side).mkdir()
     spoil(tmp_path)
@@ -276,9 +276,9 @@ def test_a_fault_is_named_with_the_side_that_has_it(tmp_path, monkeypatch, capsy
 
 
 def test_a_directory_that_is_not_there_is_usage(capsys, tmp_path):
-    there = str(tmp_path)
-    sides = ["--origin", there, "--upstream", there, "--local", f"{there}/none"]
-    assert run_arguments(["package", "merge", *sides, "--to", f"{there}/to"]) == 1
+    existing = str(tmp_path)
+    sides = ["--origin", existing, "--upstream", existing, "--local", f"{existing}/none"]
+    assert run_arguments(["package", "merge", *sides, "--to", f"{existing}/to"]) == 1
     assert "does not exist" in capsys.readouterr().err
 
 
@@ -294,7 +294,7 @@ TEXTS = st.dictionaries(
 
 @settings(max_examples=40, deadline=None)
 @given(origin=TEXTS, local=TEXTS)
-def test_nothing_new_upstream_leaves_the_local_package_byte_for_byte(
+def test_an_unchanged_upstream_leaves_the_local_package_byte_for_byte(
     tmp_path_factory, origin, local
 ):
     top = tmp_path_factory.mktemp("law")

@@ -18,7 +18,7 @@ MAP = config_map(more="data:\n  text: a # said\n")
 
 
 @pytest.fixture
-def world(tmp_path):
+def program_package(tmp_path):
     """A package with a program in its pipeline, and the configuration that allows it."""
     directory = put(tmp_path / "package", {"Kptfile": pipeline("{exec: note}"), "m.yaml": MAP})
     put(tmp_path, {"bin/note*": NOTE})
@@ -28,16 +28,16 @@ def world(tmp_path):
     return directory, ("--config", str(tmp_path / "config.yaml"))
 
 
-def test_a_program_changes_the_package_and_its_warning_is_told(world, capsys):
-    directory, config = world
+def test_a_program_changes_the_package_and_its_warning_is_reported(program_package, capsys):
+    directory, config = program_package
     assert run_arguments(["package", "render", str(directory), *config]) == 0
-    told = "warning: note: m.yaml:6: data.text: odd\nchanged: m.yaml\n"
-    assert capsys.readouterr().out == told
+    expected_output = "warning: note: m.yaml:6: data.text: odd\nchanged: m.yaml\n"
+    assert capsys.readouterr().out == expected_output
     assert (directory / "m.yaml").read_text() == MAP.replace("text: a", "text: b")
 
 
-def test_without_the_configuration_it_is_refused_and_nothing_changes(world, capsys):
-    directory, _ = world
+def test_without_the_configuration_it_is_refused_and_nothing_changes(program_package, capsys):
+    directory, _ = program_package
     before = state(directory)
     assert run_arguments(["package", "render", str(directory)]) == 2
     assert "the executable note is not allowed" in capsys.readouterr().err
@@ -46,8 +46,8 @@ def test_without_the_configuration_it_is_refused_and_nothing_changes(world, caps
     assert state(directory) == before
 
 
-def test_a_warning_is_no_fault(world, capsys):
-    directory, config = world
+def test_a_warning_is_no_fault(program_package, capsys):
+    directory, config = program_package
     before = state(directory)
     assert run_arguments(["package", "validate", str(directory), *config]) == 0
     out = capsys.readouterr().out
@@ -62,8 +62,8 @@ def test_a_warning_is_no_fault(world, capsys):
     assert state(directory) == before
 
 
-def test_a_bad_configuration_is_told(world, tmp_path, capsys):
-    directory, _ = world
+def test_a_bad_configuration_is_reported(program_package, tmp_path, capsys):
+    directory, _ = program_package
     text = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
     text += "functions:\n  executables: [{path: bin/note}]\n"
     put(tmp_path, {"bad.yaml": text})

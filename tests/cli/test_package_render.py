@@ -36,9 +36,9 @@ def render(directory, *options):
 def test_a_package_is_rendered_as_a_variant_is_and_rendering_again_changes_nothing(case, tmp_path):
     once, twice = tmp_path / "once", tmp_path / "twice"
     assert render(case / "input", "--to", once) == 0
-    found = state(once)
-    assert found.pop("Kptfile") == (case / "input" / "Kptfile").read_bytes()
-    assert found == state(case / "expected")
+    content = state(once)
+    assert content.pop("Kptfile") == (case / "input" / "Kptfile").read_bytes()
+    assert content == state(case / "expected")
     assert render(once, "--to", twice) == 0
     assert state(twice) == state(once)
 
@@ -129,10 +129,10 @@ def test_files_that_functions_add_and_remove_are_named(tmp_path, capsys):
         assert line in capsys.readouterr().out
 
 
-def test_what_a_function_finds_wrong_is_told_and_nothing_is_written(package, monkeypatch, capsys):
-    found = (FunctionResult("all is bad", "error"), FunctionResult("some is odd", "warning"))
+def test_errors_of_a_function_are_printed_and_no_file_is_written(package, monkeypatch, capsys):
+    results = (FunctionResult("all is bad", "error"), FunctionResult("some is odd", "warning"))
     checker = CatalogFunction(
-        "checker", "1", repr, no_object_changes, report_package=lambda *_: iter(found)
+        "checker", "1", repr, no_object_changes, report_package=lambda *_: iter(results)
     )
     monkeypatch.setitem(FUNCTIONS_BY_NAME, "checker", checker)
     directory = package({"Kptfile": pipeline(LABELS, "{image: checker}"), "web.yaml": deployment()})
@@ -200,7 +200,7 @@ REFUSED = [
     ("files", "sentence"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED]
 )
 @pytest.mark.parametrize("to", [False, True], ids=["in place", "to"])
-def test_what_fails_says_where_and_leaves_everything_as_it_was(
+def test_a_failed_rendering_names_the_place_and_changes_no_file(
     package, tmp_path, capsys, files, sentence, to
 ):
     directory = package(files)

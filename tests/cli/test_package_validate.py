@@ -174,11 +174,11 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("files", "lines"), [r[1:] for r in FAULTS], ids=[r[0] for r in FAULTS])
-def test_every_fault_is_told_with_its_place(validate, files, lines):
-    status, found = validate(files)
+def test_every_fault_is_reported_with_its_place(validate, files, lines):
+    status, problems = validate(files)
     assert status == 2
-    assert len(found) == len(lines), found
-    assert [f for f, line in zip(found, lines, strict=True) if not f.startswith(line)] == []
+    assert len(problems) == len(lines), problems
+    assert [f for f, line in zip(problems, lines, strict=True) if not f.startswith(line)] == []
 
 
 TOOLS = '  annotations: {config.kubernetes.io/local-config: "true"}\n'
@@ -204,7 +204,7 @@ FREE = [
 
 
 @pytest.mark.parametrize("files", [row[1] for row in FREE], ids=[row[0] for row in FREE])
-def test_what_is_allowed_is_no_fault(validate, files):
+def test_allowed_files_are_no_error(validate, files):
     assert validate({**GOOD, **files}) == (0, ["the package is valid"])
 
 
@@ -228,11 +228,11 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("spoil", "lines"), [r[1:] for r in SPOILED], ids=[r[0] for r in SPOILED])
-def test_what_no_package_may_have_is_told(validate, spoil, lines):
-    status, found = validate({**GOOD, "x.yaml": "a: 1\na: 2\n"}, spoil)
+def test_forbidden_content_of_a_package_is_reported(validate, spoil, lines):
+    status, problems = validate({**GOOD, "x.yaml": "a: 1\na: 2\n"}, spoil)
     assert status == 2
-    assert len(found) == len(lines), found
-    assert [f for f, line in zip(found, lines, strict=True) if not f.startswith(line)] == []
+    assert len(problems) == len(lines), problems
+    assert [f for f, line in zip(problems, lines, strict=True) if not f.startswith(line)] == []
 
 
 def test_faults_are_data_too(tmp_path, capsys):

@@ -159,22 +159,22 @@ def test_records_that_cannot_be_reached_do_not_end_it(fleet, start):
 AGAIN = "Problem of a policy is gone"
 
 
-def test_a_repository_that_is_gone_holds_its_own_variants_and_is_told_once(fleet, start):
+def test_a_repository_that_is_gone_holds_its_own_variants_and_is_reported_once(fleet, start):
     fleet.repository("core")
     fleet.site("cph", "dev", "core")
-    gone = fleet.repos["core"].path
-    gone.rename(fleet.root / "away")
+    missing_path = fleet.repos["core"].path
+    missing_path.rename(fleet.root / "away")
     running = start(fleet, "--interval", "1s")
     running.until(lambda: "sites/ams/v1" in fleet.repos["edge"].tags())
     running.until(lambda: len(running.passes()) >= 6)
-    told = [line for line in running.log() if line["level"] == "warning"]
-    assert len(told) == 1
-    assert str(gone) in told[0]["problem"]
-    (fleet.root / "away").rename(gone)
+    warnings = [line for line in running.log() if line["level"] == "warning"]
+    assert len(warnings) == 1
+    assert str(missing_path) in warnings[0]["problem"]
+    (fleet.root / "away").rename(missing_path)
     running.until(lambda: fleet.repos["core"].tags() == ["sites/cph/v1"])
     assert running.end() == ExitCode.OK
     events = [line for line in running.log() if line["event"] == AGAIN]
-    assert [line["problem"] for line in events] == [told[0]["problem"]]
+    assert [line["problem"] for line in events] == [warnings[0]["problem"]]
 
 
 @pytest.fixture
@@ -222,11 +222,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("sentence", "options", "said"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_it_refuses(tmp_path, sentence, options, said):
+@pytest.mark.parametrize(
+    ("sentence", "options", "problem"), REFUSED, ids=[row[0] for row in REFUSED]
+)
+def test_run_refuses_unusable_options(tmp_path, sentence, options, problem):
     result = Fleet(tmp_path).run("run", *options)
     assert result.code == ExitCode.ERROR
-    assert said in result.err
+    assert problem in result.err
 
 
 @pytest.mark.parametrize("lost", ["state-loop", "state-loop/mirrors"])

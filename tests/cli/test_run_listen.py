@@ -110,11 +110,11 @@ def test_every_metric_of_the_table_is_served_with_its_type_and_labels(fleet, sta
         (series.partition("{")[0], tuple(sorted(re.findall(r'(\w+)="', series))))
         for series in samples(page)
     }
-    for name, found in labels:
+    for name, label_names in labels:
         base = re.sub(r"_(bucket|sum|count)$", "", name)
         for metric in METRICS:
             if metric.name in (name, base):
-                assert set(found) - {"le"} == set(metric.labels), name
+                assert set(label_names) - {"le"} == set(metric.labels), name
 
 
 def test_a_pass_that_cannot_read_the_records_is_not_ready_and_is_counted(fleet, start):
@@ -197,7 +197,7 @@ def test_a_port_in_use_is_refused(fleet):
     assert f"--listen: cannot listen on {address}: Address already in use" in errors
 
 
-def test_what_is_no_address_is_refused(fleet):
+def test_a_malformed_address_is_refused(fleet):
     code, errors = refused(fleet, "9090")
     assert code == ExitCode.ERROR
     assert "--listen: '9090' is not an address" in errors

@@ -43,7 +43,7 @@ def policies(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_they_open_and_close_through_a_change_of_clocks(capsys):
+def test_windows_open_and_close_through_a_change_of_clocks(capsys):
     out = out_of(
         capsys,
         *("--allow", "0 22 * * *", "--duration", "8h", "--time-zone", "Europe/Oslo"),
@@ -106,7 +106,7 @@ def test_at_a_time_it_says_whether_until_when_and_by_which_window(capsys, polici
     assert "outside of the allowed time" in out_of(capsys, *arguments)
 
 
-def test_what_never_changes_is_told_beside_an_empty_list(capsys):
+def test_windows_that_never_change_are_explained_beside_an_empty_list(capsys):
     assert (
         run_arguments(
             ["schedule", "windows", "--deny", "@daily", "--duration", "24h", "-o", "name"]
@@ -147,9 +147,9 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("_", "arguments", "message"), REFUSED, ids=[f"{row[0]} is refused" for row in REFUSED]
 )
-def test_what_makes_no_sense(_, arguments, message, policies, capsys):
-    found = [str(policies) if word == "DIR" else word for word in arguments]
-    assert run_arguments(["schedule", "windows", *found]) in (1, 2)
+def test_unusable_arguments_of_windows_are_refused(_, arguments, message, policies, capsys):
+    words = [str(policies) if word == "DIR" else word for word in arguments]
+    assert run_arguments(["schedule", "windows", *words]) in (1, 2)
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
@@ -163,7 +163,7 @@ def test_the_views_are_in_the_schema(capsys):
     )
 
 
-def test_one_without_windows_is_named_beside_one_that_has_some(policies, capsys):
+def test_a_policy_without_windows_is_named_beside_a_policy_with_windows(policies, capsys):
     line = ["schedule", "windows", "-f", str(policies), "--after", "2026-03-02T00:00:00Z"]
     assert run_arguments([*line, "office"]) == 0
     alone, _ = capsys.readouterr()

@@ -129,7 +129,7 @@ def test_a_wrong_variable_is_named_with_its_value(variable):
 @pytest.mark.parametrize(
     "text", ["", "tomorrow", "2026-03-01", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59-10:00"]
 )
-def test_what_is_no_instant_is_refused(text):
+def test_a_malformed_instant_is_refused(text):
     with pytest.raises(InvalidInput, match="is not a time"):
         resolve_settings({}, {"FANOUT_NOW": text or " "})
 

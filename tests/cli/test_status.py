@@ -89,7 +89,7 @@ def test_50_policies_with_10000_variants_fit_one_screen(blocked, height):
     assert lines[-1] == "Next change by time alone: 2026-03-02T12:00:00Z (in 3h)."
 
 
-def test_what_needs_a_person_is_first_and_what_is_ready_is_counted():
+def test_policies_that_need_a_person_are_first_and_ready_policies_are_counted():
     lines = screen(fleet(50, 1))
     assert lines == [
         "Fleet: 50 policies, 9980 of 10000 variants ready",

@@ -21,8 +21,8 @@ def lines(fleet: Fleet, name: str, text: str) -> list[str]:
     path = fleet.write(name, text)
     try:
         result = fleet.run("validate")
-        told = [line for line in result.out.splitlines() if str(path) in line]
-        errors = [line for line in told if not line.startswith("warning: ")]
+        matching = [line for line in result.out.splitlines() if str(path) in line]
+        errors = [line for line in matching if not line.startswith("warning: ")]
         assert result.code == (2 if errors else 0), result.err
         return [line.partition(f"{path}:")[2] for line in errors]
     finally:
@@ -68,9 +68,11 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize(
-    ("_", "field", "text", "told"), EXPRESSIONS, ids=[row[0] for row in EXPRESSIONS]
+    ("_", "field", "text", "problem"), EXPRESSIONS, ids=[row[0] for row in EXPRESSIONS]
 )
-def test_an_expression_that_can_give_nothing(company: Fleet, _, field: str, text: str, told: str):
+def test_an_expression_that_can_give_nothing(
+    company: Fleet, _, field: str, text: str, problem: str
+):
     old = {
         "stageExpr": STAGE_EXPR,
         "downstream.repositoryExpr": "repositoryExpr: target.spec.repository",
@@ -78,7 +80,7 @@ def test_an_expression_that_can_give_nothing(company: Fleet, _, field: str, text
     }[field]
     new = f"{field.rpartition('.')[2]}: {json.dumps(text)}"
     [line] = lines(company, "other.yaml", edited((old, new)))
-    assert f": UpstreamPolicy/other: {TEMPLATE}{field}: {text}: {told}" in f": {line}"
+    assert f": UpstreamPolicy/other: {TEMPLATE}{field}: {text}: {problem}" in f": {line}"
 
 
 SOUND = [
@@ -88,23 +90,25 @@ SOUND = [
 ]
 
 
-def test_the_expressions_of_a_policy_that_has_other_faults_are_told_in_the_same_run(company: Fleet):
+def test_the_expressions_of_a_policy_that_has_other_faults_are_reported_in_the_same_run(
+    company: Fleet,
+):
     text = edited(
         (STAGE_EXPR, "stageExpr: traget.metadata.labels.tier"),
         ("packageExpr:", "packageExpr: [1]\n        foo:"),
         ("soak: 1h", "soak: 1 day"),
     )
-    told = lines(company, "other.yaml", text)
-    assert [line.split(": ")[2].removeprefix(TEMPLATE) for line in told] == [
+    findings = lines(company, "other.yaml", text)
+    assert [line.split(": ")[2].removeprefix(TEMPLATE) for line in findings] == [
         "stageExpr", "downstream.packageExpr", "downstream.foo", "spec.stages[1].after.soak",
     ]  # fmt: skip
-    assert "did you mean target?" in told[0]
+    assert "did you mean target?" in findings[0]
 
 
 @pytest.mark.parametrize(("_", "text"), SOUND, ids=[row[0] for row in SOUND])
-def test_what_an_expression_may_name(company: Fleet, _, text: str):
-    told = lines(company, "other.yaml", edited((STAGE_EXPR, f"stageExpr: {json.dumps(text)}")))
-    assert [line for line in told if "the policy has no stage" not in line] == []
+def test_an_expression_may_name_declared_fields(company: Fleet, _, text: str):
+    findings = lines(company, "other.yaml", edited((STAGE_EXPR, f"stageExpr: {json.dumps(text)}")))
+    assert [line for line in findings if "the policy has no stage" not in line] == []
 
 
 TEMPLATES = [
@@ -120,12 +124,14 @@ TEMPLATES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "text", "told"), TEMPLATES, ids=[row[0] for row in TEMPLATES])
-def test_a_commit_template(company: Fleet, _, text: str, told: str):
+@pytest.mark.parametrize(("_", "text", "problem"), TEMPLATES, ids=[row[0] for row in TEMPLATES])
+def test_a_commit_template(company: Fleet, _, text: str, problem: str):
     promotion = PROMOTION.replace("everything", "other") + f"  commitTemplate: {json.dumps(text)}\n"
-    found = lines(company, "other.yaml", promotion)
+    findings = lines(company, "other.yaml", promotion)
     field = "8: PromotionPolicy/other: spec.commitTemplate: "
-    assert [line.startswith(f"{field}{text}: {told}") for line in found] == [True] * bool(told)
+    assert [line.startswith(f"{field}{text}: {problem}") for line in findings] == [True] * bool(
+        problem
+    )
 
 
 REQUEST_TEMPLATES = [
@@ -136,12 +142,12 @@ REQUEST_TEMPLATES = [
 ]
 
 
-@pytest.mark.parametrize(("field", "text", "told"), REQUEST_TEMPLATES)
-def test_a_template_of_pull_requests(company: Fleet, field: str, text: str, told: str):
+@pytest.mark.parametrize(("field", "text", "problem"), REQUEST_TEMPLATES)
+def test_a_template_of_pull_requests(company: Fleet, field: str, text: str, problem: str):
     promotion = PROMOTION.replace("everything", "other") + f"  pullRequest: {{{field}: '{text}'}}\n"
-    found = lines(company, "other.yaml", promotion)
+    findings = lines(company, "other.yaml", promotion)
     where = f"8: PromotionPolicy/other: spec.pullRequest.{field}: {text}: "
-    assert [line.startswith(where + told) for line in found] == [True] * bool(told)
+    assert [line.startswith(where + problem) for line in findings] == [True] * bool(problem)
 
 
 FUNCTIONS = [
@@ -165,15 +171,15 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "entry", "told"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS])
-def test_a_function_s_configuration_with(company: Fleet, _, entry: str, told: str):
+@pytest.mark.parametrize(("_", "entry", "problem"), FUNCTIONS, ids=[row[0] for row in FUNCTIONS])
+def test_a_function_s_configuration_with(company: Fleet, _, entry: str, problem: str):
     pipeline = f"stageExpr: target.metadata.labels.tier\n      pipeline: {{mutators: [{entry}]}}"
     [line] = lines(company, "other.yaml", edited((STAGE_EXPR, pipeline)))
     field = "spec.targets[0].template.pipeline.mutators[0].configMap: "
-    assert f"10: UpstreamPolicy/other: {field}{told}" in line
+    assert f"10: UpstreamPolicy/other: {field}{problem}" in line
 
 
-def test_what_an_expression_yields_for_a_function_is_not_known_yet(company: Fleet):
+def test_function_values_from_expressions_are_not_evaluated_yet(company: Fleet):
     entry = "{image: set-namespace, configMapExprs: [{keyExpr: \"'namespace'\", value: web}]}"
     pipeline = f"stageExpr: target.metadata.labels.tier\n      pipeline: {{mutators: [{entry}]}}"
     assert lines(company, "other.yaml", edited((STAGE_EXPR, pipeline))) == []
@@ -211,10 +217,10 @@ EMPTY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "files", "found"), EMPTY, ids=[row[0] for row in EMPTY])
+@pytest.mark.parametrize(("_", "files", "reason"), EMPTY, ids=[row[0] for row in EMPTY])
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_what_holds_nothing_of_fanout_s_is_not_without_faults(
-    tmp_path: Path, _, files: dict[str, str], found: str, output: str
+def test_a_directory_without_objects_of_fanout_is_an_error(
+    tmp_path: Path, _, files: dict[str, str], reason: str, output: str
 ):
     fleet = Fleet(tmp_path, policies="elsewhere")
     (tmp_path / "elsewhere").mkdir()
@@ -223,21 +229,21 @@ def test_what_holds_nothing_of_fanout_s_is_not_without_faults(
     result = fleet.run("validate", "-o", output)
     assert (result.code, result.out) == (1, "" if output == "table" else "[]\n")
     assert result.err == (
-        f"{tmp_path / 'elsewhere'}: nothing to validate: {found}; check"
+        f"{tmp_path / 'elsewhere'}: nothing to validate: {reason}; check"
         " -f; files end in .yaml, .yml or .json\n"
     )
 
 
-def test_what_refers_to_an_object_with_faults_is_none_itself(company: Fleet):
+def test_a_reference_to_an_invalid_object_is_no_error(company: Fleet):
     path = company.root / company.policies
     promotion = PROMOTION.replace("everything", "narrow").replace('["*"]', "[broken]", 1)
     path.joinpath("narrow.yaml").write_text(promotion.replace('["*"]', "[dev, canary]"))
     path.joinpath("tabs.yaml").write_text("")
     try:
         broken = edited(("name: other", "name: broken"), ("  stages:", "  stage:"))
-        [first, *_] = told = lines(company, "broken.yaml", broken)
+        [first, *_] = findings = lines(company, "broken.yaml", broken)
         assert "UpstreamPolicy/broken: spec.stage: unknown field; did you mean stages?" in first
-        assert not any("there is no UpstreamPolicy" in line for line in told)
+        assert not any("there is no UpstreamPolicy" in line for line in findings)
         result = company.run("validate")
         assert "narrow.yaml:5: PromotionPolicy/narrow: spec.policies[0]: there is no" in result.out
         company.write("tabs.yaml", "a:\n\t- b\n")
@@ -270,7 +276,7 @@ NOTHING_MATCHES = [
 @pytest.mark.parametrize(
     ("_", "edit", "words"), NOTHING_MATCHES, ids=[row[0] for row in NOTHING_MATCHES]
 )
-def test_a_selector_that_chooses_nothing_is_told(
+def test_a_selector_that_chooses_nothing_is_reported(
     tmp_path: Path, _: str, edit: tuple[str, str], words: str
 ):
     fleet = Fleet.build(tmp_path)
@@ -296,7 +302,7 @@ def test_policies_without_any_object_beside_them_are_validated_all_the_same(tmp_
     assert warned(fleet) == []
 
 
-def test_an_approval_that_expires_after_nothing_expires_never_and_is_told(company: Fleet):
+def test_an_approval_that_expires_after_nothing_expires_never_and_is_reported(company: Fleet):
     check = "{name: ok, approval: {from: [sre], expires: 0s}}"
     text = edited(("{name: dev, ", f"{{name: dev, requires: [{check}], "))
     path = company.write("other.yaml", text)
@@ -312,21 +318,23 @@ def test_an_approval_that_expires_after_nothing_expires_never_and_is_told(compan
 def test_a_dash_is_standard_input(company: Fleet, monkeypatch: pytest.MonkeyPatch):
     def piped(text: str, *more: str) -> tuple[int, str]:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-        told = company.run("validate", "-f", "-", *more, files=False)
-        return told.code, told.out + told.err
+        findings = company.run("validate", "-f", "-", *more, files=False)
+        return findings.code, findings.out + findings.err
 
-    code, told = piped(POLICY.replace("kind: Cluster}", "kinds: Cluster}"))
+    code, output = piped(POLICY.replace("kind: Cluster}", "kinds: Cluster}"))
     assert code == 2
-    assert told.startswith("-:7: UpstreamPolicy/monitoring: spec.targets[0].objectSelector.kinds: ")
-    code, told = piped("")
+    assert output.startswith(
+        "-:7: UpstreamPolicy/monitoring: spec.targets[0].objectSelector.kinds: "
+    )
+    code, output = piped("")
     assert code == 1
-    assert "nothing to validate: no objects" in told
-    code, told = piped(edited(), "-f", str(company.root / company.policies))
-    assert code == 0, told
-    code, told = piped(POLICY, "-f", str(company.root / company.policies))
+    assert "nothing to validate: no objects" in output
+    code, output = piped(edited(), "-f", str(company.root / company.policies))
+    assert code == 0, output
+    code, output = piped(POLICY, "-f", str(company.root / company.policies))
     assert code == 2
-    assert "UpstreamPolicy/monitoring: metadata.name: " in told
-    assert "-:3" in told
+    assert "UpstreamPolicy/monitoring: metadata.name: " in output
+    assert "-:3" in output
 
 
 CONFIGURATION = """\

@@ -14,7 +14,7 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     return Fleet.build(tmp_path_factory.mktemp("company"))
 
 
-def told(fleet: Fleet, condition: str, offline: str = "false") -> list[str]:
+def list_findings(fleet: Fleet, condition: str, offline: str = "false") -> list[str]:
     """The faults of the policy with this condition, without those that it has anyhow."""
     stage = f"{DEV[:-1]}, propagateWhen: [{json.dumps(condition)}]}}"
     text = POLICY.replace(DEV, stage).replace(
@@ -51,7 +51,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("_", "text", "sentence"), WRONG, ids=map(itemgetter(0), WRONG))
 def test_a_condition_that_could_only_hold(company: Fleet, _, text: str, sentence: str):
-    [line] = told(company, text)
+    [line] = list_findings(company, text)
     field = "spec.stages[0].propagateWhen[0]"
     assert line.startswith(f"16: UpstreamPolicy/monitoring: {field}: {text}: ")
     assert sentence in line
@@ -59,7 +59,7 @@ def test_a_condition_that_could_only_hold(company: Fleet, _, text: str, sentence
 
 @pytest.mark.parametrize("text", ["stage.ready + 1", "stage.failed == 0 ? 'yes' : 'no'"])
 def test_a_condition_whose_value_is_no_boolean(company: Fleet, text: str):
-    [line] = told(company, text)
+    [line] = list_findings(company, text)
     assert line.startswith(
         "16: UpstreamPolicy/monitoring: spec.stages[0].propagateWhen[0]: target "
     )
@@ -79,10 +79,10 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("_", "text"), RIGHT, ids=map(itemgetter(0), RIGHT))
-def test_what_a_condition_may_name(company: Fleet, _, text: str):
-    assert told(company, text) == []
+def test_a_condition_may_name_declared_variables(company: Fleet, _, text: str):
+    assert list_findings(company, text) == []
 
 
 def test_an_expression_for_offline_targets_is_compiled_too(company: Fleet):
-    [line] = told(company, "true", "stage.failed > 0")
+    [line] = list_findings(company, "true", "stage.failed > 0")
     assert "spec.targets[0].offlineWhen: stage.failed > 0: stage is not a variable here; " in line

@@ -90,16 +90,18 @@ ERRORS: list[tuple[str, Change, str, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "site", "said"), [row[1:] for row in ERRORS], ids=[row[0] for row in ERRORS]
+    ("change", "field", "site", "problem"),
+    [row[1:] for row in ERRORS],
+    ids=[row[0] for row in ERRORS],
 )
-def test_what_fails_a_target_is_an_error(
-    fleet: Fleet, change: Change, field: str, site: str, said: str
+def test_a_template_that_fails_for_a_target_is_an_error(
+    fleet: Fleet, change: Change, field: str, site: str, problem: str
 ):
     change(fleet)
-    told = fleet.run("validate")
-    assert told.code == 2
+    result = fleet.run("validate")
+    assert result.code == 2
     about = f"{CLUSTER}/{site} ({fleet.root}/policies/site-{site}.yaml:3)"
-    [line] = [line for line in told.out.splitlines() if said in line and about in line]
+    [line] = [line for line in result.out.splitlines() if problem in line and about in line]
     assert line.startswith(f"{fleet.root}/policies/policy.yaml{field}")
 
 
@@ -123,39 +125,41 @@ WARNINGS: list[tuple[str, Change, str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("change", "field", "said"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS]
+    ("change", "field", "problem"), [row[1:] for row in WARNINGS], ids=[row[0] for row in WARNINGS]
 )
-def test_what_may_be_meant_is_a_warning(fleet: Fleet, change: Change, field: str, said: str):
+def test_a_selector_that_may_be_meant_is_a_warning(
+    fleet: Fleet, change: Change, field: str, problem: str
+):
     change(fleet)
-    told = fleet.run("validate")
-    assert told.code == 0, told.out
-    line = next(line for line in told.out.splitlines() if said in line)
+    result = fleet.run("validate")
+    assert result.code == 0, result.out
+    line = next(line for line in result.out.splitlines() if problem in line)
     assert line.startswith(f"warning: {fleet.root}/policies/policy.yaml{field}")
 
 
 def test_a_source_of_a_hand_written_variant(fleet: Fleet):
     path = fleet.write("web.yaml", VARIANT)
-    told = fleet.run("validate")
-    assert told.code == 0
+    result = fleet.run("validate")
+    assert result.code == 0
     line = (
         f"warning: {path}:7: PackageVariant/web: spec.injectors[0].name: there is no ConfigMap web"
     )
-    assert line in told.out
+    assert line in result.out
 
 
 def test_equal_errors_of_many_targets_are_one_line(fleet: Fleet):
     without_label(fleet, *(f"site{number:02}" for number in range(20)))
-    told = fleet.run("validate")
-    errors = [line for line in told.out.splitlines() if not line.startswith("warning")]
+    result = fleet.run("validate")
+    errors = [line for line in result.out.splitlines() if not line.startswith("warning")]
     [line] = errors
     assert f"20 targets: {CLUSTER}/site00 (" in line
     assert "site02.yaml:3) and 17 more: " in line
 
 
-def test_an_expression_that_cannot_be_compiled_is_told_once(fleet: Fleet):
+def test_an_expression_that_cannot_be_compiled_is_reported_once(fleet: Fleet):
     rewrite(fleet, "policy.yaml", ("target.metadata.labels.tier", "targt.metadata.labels.tier"))
-    told = fleet.run("validate")
-    assert told.out.count("stageExpr") == 1
+    result = fleet.run("validate")
+    assert result.out.count("stageExpr") == 1
 
 
 MAY_BE_UNREAD = {
@@ -168,27 +172,27 @@ MAY_BE_UNREAD = {
 FINDINGS = [(row[0], row[1], row[-1]) for row in (*ERRORS, *WARNINGS)]
 
 
-@pytest.mark.parametrize(("name", "change", "said"), FINDINGS, ids=[row[0] for row in FINDINGS])
+@pytest.mark.parametrize(("name", "change", "problem"), FINDINGS, ids=[row[0] for row in FINDINGS])
 def test_an_unread_file_hides_only_what_it_may_hold(
-    fleet: Fleet, name: str, change: Change, said: str
+    fleet: Fleet, name: str, change: Change, problem: str
 ):
     change(fleet)
     fleet.write("broken.yaml", "a: [\n")
-    told = fleet.run("validate").out
-    assert "broken.yaml" in told
-    assert (said not in told) == (name in MAY_BE_UNREAD)
+    output = fleet.run("validate").out
+    assert "broken.yaml" in output
+    assert (problem not in output) == (name in MAY_BE_UNREAD)
 
 
 def test_a_sound_fleet_has_no_finding(fleet: Fleet):
-    told = fleet.run("validate", "-o", "json")
-    assert [it["field"] for it in told.json] == ["spec.stages[1].verification"], "as before"
+    result = fleet.run("validate", "-o", "json")
+    assert [it["field"] for it in result.json] == ["spec.stages[1].verification"], "as before"
 
 
 def test_a_broken_repository_is_one_error_and_not_missing(fleet: Fleet):
     rewrite(fleet, "repository-edge.yaml", ("spec: {url:", "spec: {brnch: x, url:"))
-    told = fleet.run("validate")
-    assert told.code == 2
-    errors = [line for line in told.out.splitlines() if not line.startswith("warning: ")]
+    result = fleet.run("validate")
+    assert result.code == 2
+    errors = [line for line in result.out.splitlines() if not line.startswith("warning: ")]
     assert (
         len([line for line in errors if "Repository/edge: spec.brnch: unknown field" in line]) == 1
     )
@@ -206,12 +210,12 @@ def test_a_repository_that_an_unread_file_may_declare_is_not_missing(fleet: Flee
     assert "there is no Repository" not in swept
 
 
-def test_what_validate_finds_a_sweep_finds(fleet: Fleet):
+def test_a_sweep_reports_the_errors_that_validate_reports(fleet: Fleet):
     """The same code names variants in both, so the sentences are the same."""
     without_label(fleet, "dub")
     fleet.site("eir", "dev", "nosuch")
-    told, swept = fleet.run("validate").out, fleet.sweep()
+    validated, swept = fleet.run("validate").out, fleet.sweep()
     assert swept.code == 3
-    for said in ("has no field 'tier'", "there is no Repository nosuch that"):
-        assert said in told
-        assert said in swept.err
+    for sentence in ("has no field 'tier'", "there is no Repository nosuch that"):
+        assert sentence in validated
+        assert sentence in swept.err

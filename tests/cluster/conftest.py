@@ -76,5 +76,5 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path):
+def remote(tmp_path):
     return World(tmp_path)

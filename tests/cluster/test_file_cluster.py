@@ -37,7 +37,7 @@ def write(root, files):
         (root / name).write_text(text)
 
 
-def test_what_did_not_change_is_the_same_value(tmp_path):
+def test_unchanged_files_yield_the_same_value(tmp_path):
     write(tmp_path, {"a.yaml": REPOSITORY, "b.yaml": config_map("one")})
     cluster = FileCluster([tmp_path])
     declared = cluster.read()

@@ -120,8 +120,8 @@ def test_a_record_that_does_not_count(record, sentence):
     assert str(error.value).startswith(sentence)
 
 
-def read(world):
-    return world.process().read([KEY])[KEY]
+def read(remote):
+    return remote.process().read([KEY])[KEY]
 
 
 UNREADABLE = [
@@ -135,15 +135,15 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("files", "sentence"), UNREADABLE, ids=[it[1] for it in UNREADABLE])
-def test_a_file_that_cannot_be_read_on_a_branch_of_records(world, files, sentence):
-    world.commit(REF, {"README.md": b"", **files}, JO, NOON)
-    [found] = read(world).unreadable
-    assert found.endswith(sentence)
+def test_a_file_that_cannot_be_read_on_a_branch_of_records(remote, files, sentence):
+    remote.commit(REF, {"README.md": b"", **files}, JO, NOON)
+    [problem] = read(remote).unreadable
+    assert problem.endswith(sentence)
 
 
-def test_a_status_is_not_written_over_one_that_cannot_be_read(world):
-    world.commit(REF, {**STATUS, "status/00.jsonl": ("120000", b"x")}, JO, NOON)
-    records = world.process()
+def test_a_status_is_not_written_over_one_that_cannot_be_read(remote):
+    remote.commit(REF, {**STATUS, "status/00.jsonl": ("120000", b"x")}, JO, NOON)
+    records = remote.process()
     head = records.read([KEY])[KEY].head
     with pytest.raises(FanoutError) as error:
         records.put_status({KEY: StatusChange(head, {"revision/v2": {"commit": "c2"}})}, NOON)
@@ -153,16 +153,16 @@ def test_a_status_is_not_written_over_one_that_cannot_be_read(world):
     )
 
 
-def test_a_repository_without_records(world):
-    assert world.process().empty_problem() == f"{world.path} has no records of this installation"
-    world.remove()
-    assert world.process().empty_problem() == f"there is no records repository {world.path}"
+def test_a_repository_without_records(remote):
+    assert remote.process().empty_problem() == f"{remote.path} has no records of this installation"
+    remote.remove()
+    assert remote.process().empty_problem() == f"there is no records repository {remote.path}"
 
 
-def test_a_log_of_sweeps_that_is_no_json(world):
-    world.commit("refs/heads/fanout/default/_sweeps", {"sweeps.json": b"x"}, JO, NOON)
+def test_a_log_of_sweeps_that_is_no_json(remote):
+    remote.commit("refs/heads/fanout/default/_sweeps", {"sweeps.json": b"x"}, JO, NOON)
     with pytest.raises(FanoutError) as error:
-        world.sweep_log().read()
+        remote.sweep_log().read()
     assert error.value.problem.startswith(
-        f"cannot read sweeps.json on branch fanout/default/_sweeps of {world.path}: "
+        f"cannot read sweeps.json on branch fanout/default/_sweeps of {remote.path}: "
     )

@@ -34,65 +34,65 @@ class World:
 
 
 @pytest.fixture
-def world(files):
+def watched(files):
     return World(files, SettlingTime(quiet=2, longest=5))
 
 
 NEVER = float("inf")
 
 
-def test_without_a_change_there_is_nothing_to_wait_for(world):
-    assert world.read_after(1) == ("a", NEVER)
+def test_without_a_change_there_is_nothing_to_wait_for(watched):
+    assert watched.read_after(1) == ("a", NEVER)
 
 
-def test_a_change_that_only_reading_shows_is_used_when_a_later_reading_is_the_same(world):
-    world.change("b")
-    assert world.read_after(1) == ("a", 2)
-    assert world.read_after(1) == ("a", 1)
-    assert world.read_after(1) == ("ab", NEVER)
+def test_a_change_that_only_reading_shows_is_used_when_a_later_reading_is_the_same(watched):
+    watched.change("b")
+    assert watched.read_after(1) == ("a", 2)
+    assert watched.read_after(1) == ("a", 1)
+    assert watched.read_after(1) == ("ab", NEVER)
 
 
-def test_another_change_begins_the_wait_anew(world):
-    world.change("b")
-    assert world.read_after(1) == ("a", 2)
-    world.change("c")
-    assert world.read_after(2) == ("a", 2)
-    assert world.read_after(2) == ("abc", NEVER)
+def test_another_change_begins_the_wait_anew(watched):
+    watched.change("b")
+    assert watched.read_after(1) == ("a", 2)
+    watched.change("c")
+    assert watched.read_after(2) == ("a", 2)
+    assert watched.read_after(2) == ("abc", NEVER)
 
 
-def test_a_change_that_was_noticed_long_ago_has_settled(world):
-    world.change("b", is_noticed=True)
-    assert world.read_after(2) == ("ab", NEVER)
+def test_a_change_that_was_noticed_long_ago_has_settled(watched):
+    watched.change("b", is_noticed=True)
+    assert watched.read_after(2) == ("ab", NEVER)
 
 
-def test_a_change_that_was_noticed_just_now_waits_for_what_is_left(world):
-    world.change("b", is_noticed=True)
-    assert world.read_after(0.5) == ("a", 1.5)
-    assert world.read_after(1.5) == ("ab", NEVER)
+def test_a_change_that_was_noticed_just_now_waits_for_what_is_left(watched):
+    watched.change("b", is_noticed=True)
+    assert watched.read_after(0.5) == ("a", 1.5)
+    assert watched.read_after(1.5) == ("ab", NEVER)
 
 
-def test_changes_without_end_are_used_after_a_while(world):
+def test_changes_without_end_are_used_after_a_while(watched):
     used = []
     for name in "bcdefg":
-        world.change(name, is_noticed=True)
-        used.append(world.read_after(1)[0])
+        watched.change(name, is_noticed=True)
+        used.append(watched.read_after(1)[0])
     assert used == ["a"] * 4 + ["abcdef", "abcdef"]
 
 
-def test_a_change_that_is_taken_back_is_none(world):
-    before = world.present
-    world.change("b")
-    assert world.read_after(1) == ("a", 2)
-    world.present = before
-    assert world.read_after(2) == ("a", NEVER)
+def test_a_change_that_is_taken_back_is_none(watched):
+    before = watched.present
+    watched.change("b")
+    assert watched.read_after(1) == ("a", 2)
+    watched.present = before
+    assert watched.read_after(2) == ("a", NEVER)
 
 
-def test_what_was_read_elsewhere_is_no_change(world):
-    world.change("b", is_noticed=True)
-    world.reader.adopt(world.present)
-    assert world.read_after(0) == ("ab", NEVER)
+def test_an_adopted_declaration_is_no_change(watched):
+    watched.change("b", is_noticed=True)
+    watched.reader.adopt(watched.present)
+    assert watched.read_after(0) == ("ab", NEVER)
 
 
-def test_after_an_error_what_is_in_use_stays(world):
-    world.error = Unavailable("the disk is away")
-    assert world.read_after(1) == ("a", NEVER)
+def test_after_an_error_what_is_in_use_stays(watched):
+    watched.error = Unavailable("the disk is away")
+    assert watched.read_after(1) == ("a", NEVER)

@@ -146,7 +146,7 @@ def test_writes_wait_for_a_round_for_a_moment_each(fleet: Fleet, monkeypatch: py
     assert monotonic() - begin < 8 * 0.05, "one connection must not wait for the other"
 
 
-def test_what_failed_is_written_again(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
+def test_a_failed_status_is_written_again(fleet: Fleet, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "RETRY_PAUSE", 0.05)
     writer = PlayedWriter()
     thread = StatusThread(writer)
@@ -178,7 +178,7 @@ def test_a_round_that_fails_at_first_shows_policies_alone(fleet: Fleet):
     assert not writer.names("PackageVariant")
 
 
-def test_nothing_is_written_while_there_is_an_obstacle_and_all_of_it_afterwards(fleet: Fleet):
+def test_an_obstacle_delays_every_status_until_it_ends(fleet: Fleet):
     writer, obstacle = PlayedWriter(), ["another installation writes"]
     thread = StatusThread(writer, find_obstacle=lambda: obstacle[0])
     with fleet.opened(long_running=True) as program:

@@ -79,7 +79,7 @@ def test_a_key_that_is_discarded_does_not_come(queue, clock):
     assert queue.take_due() == {}
 
 
-def test_what_is_not_chosen_stays_due(queue):
+def test_a_key_that_is_not_chosen_stays_due(queue):
     for key in "abc":
         queue.add(key)
     assert tuple(queue.take_due(lambda due: [it for it in due if it != "b"])) == ("a", "c")
@@ -87,7 +87,7 @@ def test_what_is_not_chosen_stays_due(queue):
     assert tuple(queue.take_due()) == ("b",)
 
 
-def test_what_waits_is_due_or_in_hand(queue, clock):
+def test_waiting_keys_are_due_or_in_hand(queue, clock):
     queue.add_after("later", 10)
     queue.add("a")
     queue.take_due()
@@ -133,7 +133,7 @@ def test_taking_waits_for_a_key_that_is_chosen():
     assert tuple(queue.take()) == ("a",)
 
 
-def test_what_falls_due_while_the_taker_sleeps_has_not_waited(queue, clock):
+def test_a_key_that_falls_due_while_the_taker_sleeps_has_not_waited(queue, clock):
     """Else a process that was stopped for an hour would seem to hang for as long."""
     queue.add_after("a", 0.05)
     thread, results = take_beside(queue)

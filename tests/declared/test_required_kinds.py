@@ -90,7 +90,7 @@ def test_a_check_reads_the_status_of_its_object_alone():
     }
 
 
-def test_one_reader_of_a_status_suffices():
+def test_a_single_reader_of_a_status_suffices():
     readers = policy({"stageExpr": "target.status.tier"}), policy({"stage": "dev"})
     for policies in (readers, readers[::-1]):
         assert read_status(*policies)["Cluster"]

@@ -42,8 +42,8 @@ URLS = [
 
 @pytest.mark.parametrize(("url", "host", "repository"), URLS)
 def test_the_place_of_a_repository(url, host, repository):
-    found = locate_repository(url)
-    assert (found[0], str(found[1])) == (host, repository)
+    location = locate_repository(url)
+    assert (location[0], str(location[1])) == (host, repository)
 
 
 @pytest.mark.parametrize("url", ["file:///srv/git/edge.git", "git/edge.git", "https://x/edge"])
@@ -65,9 +65,9 @@ def hosts(**fields) -> tuple[ForgeHosts, list[str]]:
 
 
 def test_repositories_of_one_host_share_a_client_and_its_governor():
-    found, asked = hosts(callsPerMinute=7)
-    edge, name = found.forge_of("https://git.example.com/org/edge.git")
-    core, _ = found.forge_of("git@git.example.com:org/core.git")
+    forge_hosts, asked = hosts(callsPerMinute=7)
+    edge, name = forge_hosts.forge_of("https://git.example.com/org/edge.git")
+    core, _ = forge_hosts.forge_of("git@git.example.com:org/core.git")
     assert str(name) == "org/edge"
     assert isinstance(edge, GiteaForge)
     assert isinstance(core, GiteaForge)
@@ -76,7 +76,7 @@ def test_repositories_of_one_host_share_a_client_and_its_governor():
     assert edge._http._governor._limits.calls_per_minute == 7
     assert asked == ["git-example-com"]
     assert "token-of-tests" not in repr(edge._http.access)
-    found.close()
+    forge_hosts.close()
 
 
 def test_a_host_that_nobody_listed():
@@ -90,6 +90,6 @@ def test_a_program_without_a_client_yet():
 
 
 def test_a_certificate_authority_that_is_none():
-    found, _ = hosts(certificateAuthority="-----BEGIN CERTIFICATE-----\nnone")
+    forge_hosts, _ = hosts(certificateAuthority="-----BEGIN CERTIFICATE-----\nnone")
     with pytest.raises(InvalidInput, match="is no certificate in PEM"):
-        found.forge_of("https://git.example.com/org/edge.git")
+        forge_hosts.forge_of("https://git.example.com/org/edge.git")

@@ -52,7 +52,7 @@ def client(
         made.close()
 
 
-def said(text: str) -> bytes:
+def error_body(text: str) -> bytes:
     return json.dumps({"message": text}).encode()
 
 
@@ -99,7 +99,7 @@ def test_another_page_is_announced_by_the_link(proxy):
 
 
 def test_an_expected_status_is_an_answer(proxy):
-    proxy.fail(Fault(409, said("there is one")), Fault(404, b"<html>none</html>"))
+    proxy.fail(Fault(409, error_body("there is one")), Fault(404, b"<html>none</html>"))
     call = ForgeCall("GET", ("x",), expected=frozenset({404, 409}))
     with client(proxy) as http:
         assert content_of(http.send(call)) == (409, {"message": "there is one"})
@@ -131,13 +131,19 @@ def test_calls_are_counted_by_their_status_and_the_rest_of_the_limits_is_known(p
 MOVED = {"Location": "https://user:pass@other.example.com/repos/org/new?token=x"}
 ERRORS = [
     # the answer, the error, its reason, what is said, how often a read is made
-    (Fault(401, said("bad token")), Denied, "ForgeDenied", "does not accept the token", 1),
-    (Fault(403, said("needs write")), Denied, "ForgeDenied", "(403): needs write", 1),
-    (Fault(404, said("nope")), Denied, "ForgeDenied", "shows the account of fanout nothing", 1),
-    (Fault(405, said("not now")), Unavailable, "ForgeRefuses", "(405): not now", 1),
-    (Fault(409, said("conflict")), Unavailable, "ForgeRefuses", "(409): conflict", 1),
-    (Fault(422, said("invalid")), Unavailable, "ForgeRefuses", "(422): invalid", 1),
-    (Fault(423, said("archived")), Unavailable, "ForgeUnavailable", "(423): archived", 1),
+    (Fault(401, error_body("bad token")), Denied, "ForgeDenied", "does not accept the token", 1),
+    (Fault(403, error_body("needs write")), Denied, "ForgeDenied", "(403): needs write", 1),
+    (
+        Fault(404, error_body("nope")),
+        Denied,
+        "ForgeDenied",
+        "shows the account of fanout nothing",
+        1,
+    ),
+    (Fault(405, error_body("not now")), Unavailable, "ForgeRefuses", "(405): not now", 1),
+    (Fault(409, error_body("conflict")), Unavailable, "ForgeRefuses", "(409): conflict", 1),
+    (Fault(422, error_body("invalid")), Unavailable, "ForgeRefuses", "(422): invalid", 1),
+    (Fault(423, error_body("archived")), Unavailable, "ForgeUnavailable", "(423): archived", 1),
     (Fault(400, b"<html>"), Unavailable, "ForgeRefuses", "(400)", 1),
     (Fault(429), RateLimited, "RateLimited", "takes no more calls (429)", 1),
     (
@@ -147,7 +153,7 @@ ERRORS = [
         "takes no more calls (403)",
         1,
     ),
-    (Fault(500, said("oops")), Unavailable, "ForgeUnavailable", "status 500: oops", 2),
+    (Fault(500, error_body("oops")), Unavailable, "ForgeUnavailable", "status 500: oops", 2),
     (Fault(502, b"<html>"), Unavailable, "ForgeUnavailable", "status 502", 2),
     (Fault(503), Unavailable, "ForgeUnavailable", "status 503", 2),
     (
@@ -234,7 +240,7 @@ def test_a_write_is_made_once_whatever_comes_back(proxy, fault, family, reason, 
 def test_no_error_shows_the_token_or_a_header(proxy, row):
     fault = Fault(**{**vars(row[0]), "body": row[0].body})
     if fault.status >= 400:  # a server that sends back what it got
-        fault.body = said(f"{TOKEN} and Authorization: Bearer {TOKEN}")
+        fault.body = error_body(f"{TOKEN} and Authorization: Bearer {TOKEN}")
     proxy.fail(*[fault] * 2)
     with client(proxy, limits=QUICK, calls=IMPATIENT) as http:
         error: BaseException | None = error_of(lambda: http.send(READ))

@@ -156,20 +156,20 @@ def test_settings_and_rights_that_an_administrator_changes(place, forge_with):
 
 def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
     place.gitea.ask("PATCH", place.path, {"private": True})
-    stranger = forge_with(place.gitea.tokens["bob"])
+    outsider = forge_with(place.gitea.tokens["bob"])
     for call in (
-        lambda: stranger.repository(place.name),
-        lambda: stranger.request(place.name, 1),
-        lambda: stranger.branch(place.name, "main"),
-        lambda: stranger.open_requests(place.name),
-        lambda: stranger.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
+        lambda: outsider.repository(place.name),
+        lambda: outsider.request(place.name, 1),
+        lambda: outsider.branch(place.name, "main"),
+        lambda: outsider.open_requests(place.name),
+        lambda: outsider.open_request(place.name, RequestDraft(HEAD, "main", "T", "", False)),
     ):
         with pytest.raises(Denied, match=str(place.name)) as failure:
             call()
         assert failure.value.reason == "ForgeDenied"
 
 
-def test_a_renamed_repository_is_said_with_its_new_address(place):
+def test_a_renamed_repository_is_reported_with_its_new_address(place):
     place.gitea.ask("PATCH", place.path, {"name": f"{place.name.name}-moved"})
     with pytest.raises(Unavailable) as failure:
         place.forge.repository(place.name)
@@ -209,7 +209,7 @@ def test_a_draft_is_marked_ready_and_back(place):
     assert (again.is_draft, again.title, again.text) == (True, "Release v2", "What changes.")
 
 
-def test_there_is_never_a_second_request_for_the_same_branches(place):
+def test_a_second_request_for_the_same_branches_is_a_conflict(place):
     opened = place.open()
     with pytest.raises(Conflict, match="has an open pull request"):
         place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
@@ -229,8 +229,8 @@ def test_requests_of_a_head_to_every_base_and_of_nobody_else(place):
     place.commit("feature", "feature.yaml", "a: 1\n", by="ann")
     feature = {"head": "feature", "base": "main", "title": "Feature"}
     place.gitea.post(f"{place.path}/pulls", feature, by="ann")
-    found = place.of_head()
-    assert {it.number: it.base_branch for it in found} == {
+    requests = place.of_head()
+    assert {it.number: it.base_branch for it in requests} == {
         opened.number: "main",
         to_release: "release",
     }
@@ -251,7 +251,7 @@ def test_lists_are_read_page_by_page(place, monkeypatch):
     assert contexts == ["c", "b", "a"]
 
 
-def test_what_a_person_wrote_meanwhile_is_not_overwritten(place):
+def test_a_text_that_a_person_changed_meanwhile_is_not_overwritten(place):
     opened = place.open()
     theirs = {"body": "What changes. Ask me before lunch."}
     place.gitea.ask("PATCH", f"{place.path}/pulls/{opened.number}", theirs, by="ann")
@@ -505,7 +505,7 @@ def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
 
 
 @pytest.mark.parametrize(("style", "parents"), [(MergeStyle.SQUASH, 1), (MergeStyle.REBASE, 1)])
-def test_other_styles_of_merging(place, style, parents):
+def test_a_squash_or_rebase_makes_a_commit_with_a_single_parent(place, style, parents):
     opened = place.open()
     place.merge(opened, style=style, deletes_branch=False)
     merged = place.seen(opened)
@@ -514,7 +514,7 @@ def test_other_styles_of_merging(place, style, parents):
     assert place.forge.branch(place.name, HEAD) is not None
 
 
-def test_a_head_that_nobody_judged_is_not_merged(place):
+def test_a_head_that_was_not_evaluated_is_not_merged(place):
     opened = place.open()
     place.commit(HEAD, "later.yaml", "b: 1\n", by="ann")
     retried_until(lambda: place.seen(opened), lambda it: it.head_commit != opened.head_commit)
@@ -530,7 +530,7 @@ def test_a_draft_is_not_merged(place):
     assert failure.value.reason == "ForgeRefuses"
 
 
-def test_what_protection_forbids_is_not_merged(place):
+def test_a_request_under_branch_protection_is_not_merged(place):
     place.protect(required_approvals=1)
     opened = place.open()
     with pytest.raises(Waiting, match="cannot be merged now") as failure:
@@ -558,7 +558,7 @@ def test_conflicts_are_not_merged(place):
     assert place.seen(opened).state is RequestState.OPEN
 
 
-def test_what_is_merged_or_closed_already_is_a_conflict(place):
+def test_merging_or_closing_a_finished_request_is_a_conflict(place):
     opened = place.open()
     place.merge(opened, deletes_branch=False)
     with pytest.raises(Conflict, match="not as observed"):
@@ -601,8 +601,8 @@ def test_a_request_whose_answer_was_lost_is_found_and_not_opened_again(proxied):
     with pytest.raises(Unavailable) as failure:
         place.open()
     assert failure.value.reason == "ForgeUnavailable"
-    [found] = place.of_head()
-    assert found.title == "Release v1 to prod"
+    [request] = place.of_head()
+    assert request.title == "Release v1 to prod"
     with pytest.raises(Conflict):
         place.forge.open_request(place.name, RequestDraft(HEAD, "main", "Again", "", False))
 
@@ -668,7 +668,7 @@ def test_a_token_without_a_scope_is_denied_with_its_name(place, forge_with):
 # ---- search ------------------------------------------------------------------------------------
 
 
-def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
+def test_a_single_search_lists_changed_requests_of_all_repositories(gitea, bot):
     """It is one call, however many repositories there are."""
     places = []
     for _ in range(2):
@@ -684,10 +684,10 @@ def test_one_search_finds_what_changed_in_all_repositories(gitea, bot):
     opening = {"head": "drafts/default/by-ann", "base": "main", "title": "By another person"}
     gitea.post(f"{places[0].path}/pulls", opening, by="ann")
     before = len(gitea.calls(BOT))
-    found = bot.search_requests(start)
+    search = bot.search_requests(start)
     [call] = gitea.calls(BOT)[before:]
     assert call.startswith("GET /repos/issues/search?")
-    assert {it.repository: it.number for it in found.matches} == {
+    assert {it.repository: it.number for it in search.matches} == {
         made.name: request.number for made, request in zip(places, requests, strict=True)
     }
     since = wait_for_next_second(bot)

@@ -23,7 +23,7 @@ with running_gitea(Path(sys.argv[1]) / "gitea") as server:
 
 
 @pytest.mark.forge
-def test_there_are_an_administrator_and_two_people_with_tokens(gitea: Gitea):
+def test_the_server_has_an_administrator_and_two_people_with_tokens(gitea: Gitea):
     users = {login: gitea.get("/user", by=login) for login in (ADMIN, *PEOPLE)}
     assert {login: user["login"] for login, user in users.items()} == {
         login: login for login in (ADMIN, *PEOPLE)

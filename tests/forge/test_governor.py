@@ -79,7 +79,7 @@ def test_a_call_that_would_wait_beyond_patience_is_deferred_to_its_instant():
     assert [instant for _, instant in deferred] == [HOUR]
 
 
-def test_nothing_starts_before_retry_after():
+def test_no_call_starts_before_retry_after():
     governor = Governor(CallLimits(patience=10))
     governor.hold_until(100.0)
     call = governor.enqueue(READ, "p")

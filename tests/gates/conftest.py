@@ -7,14 +7,14 @@ COUNTED = {"worlds": "small worlds judged twice", "steps": "steps of the model o
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line for each that was counted."""
-    reports = [it for found in terminalreporter.stats.values() for it in found]
+    reports = [it for outcomes in terminalreporter.stats.values() for it in outcomes]
     for name, what in COUNTED.items():
-        told = [
+        values = [
             value
             for report in reports
             if isinstance(report, pytest.TestReport) and report.when == "call"
             for key, value in report.user_properties
             if key == name
         ]
-        if told:
-            terminalreporter.write_line(f"{sum(told):,} {what}")
+        if values:
+            terminalreporter.write_line(f"{sum(values):,} {what}")

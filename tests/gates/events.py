@@ -1,6 +1,7 @@
 """Events of a running system: actions of people, machines and crashes.
 
-The rules of the machine that test_model.py checks; which of them come, and when, is drawn.
+The rules of the machine that test_gate_evaluator_model.py checks; which events come, and when, is
+drawn.
 """
 
 from datetime import datetime
@@ -16,7 +17,7 @@ from gates.worlds import (
     approved,
     at,
     decided,
-    said,
+    evidence_of,
     stage,
     with_spec,
 )
@@ -245,7 +246,7 @@ class Events(RuleBasedStateMachine):
     def report(self, of, verdict, revision, by, variants=()) -> None:
         """Evidence, recorded now."""
         self.system.evidence.append(
-            said(of, verdict, revision, when=self.system.now, by=by, variants=variants)
+            evidence_of(of, verdict, revision, when=self.system.now, by=by, variants=variants)
         )
 
     def judge_releases(self, seen: Seen) -> None:

@@ -126,8 +126,8 @@ class System:
             if item.release
         }
         self.noticed(seen)
-        found = [it for it in self.places.values() if not it.noted]
-        if not grants and not found and seen.decision.history == self.history:
+        unrecorded = [it for it in self.places.values() if not it.noted]
+        if not grants and not unrecorded and seen.decision.history == self.history:
             return False
         for name, grant in grants.items():
             self.places[name].grant = grant

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
 
-from gates.specification import FAILED, PASSED, PENDING, Told, gate, stage_verdict
+from gates.specification import FAILED, PASSED, PENDING, UpstreamState, gate, stage_verdict
 
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy, Verdict
 from fanout.gates.gate_evaluation import find_rollbacks
@@ -61,38 +61,40 @@ class Oracle:
         """Return what all reporters together say, and since when, computed after each report."""
         assert it.published is not None
         mine = [
-            said
-            for said in facts.records.evidence
-            if said.spec.stage == rule.name
-            and said.spec.revision == it.published.revision
-            and (not said.spec.variants or it.name in said.spec.variants)
-            and said.at >= it.published.at
+            report
+            for report in facts.records.evidence
+            if report.spec.stage == rule.name
+            and report.spec.revision == it.published.revision
+            and (not report.spec.variants or it.name in report.spec.variants)
+            and report.at >= it.published.at
         ]
         answer, since = PENDING, it.published.at
         retry = retried.at if retried is not None else None
-        steps = [(said.at, mine[: number + 1]) for number, said in enumerate(mine)]
+        steps = [(report.at, mine[: number + 1]) for number, report in enumerate(mine)]
         if retry is not None:
-            steps.append((retry, [said for said in mine if said.at <= retry]))
-        for moment, heard in sorted(steps, key=lambda step: step[0]):
-            says = {said.by: said for said in heard}
+            steps.append((retry, [report for report in mine if report.at <= retry]))
+        for moment, reports in sorted(steps, key=lambda step: step[0]):
+            says = {report.by: report for report in reports}
             forgets = retry is not None and retry <= moment
             counted = {
-                said.spec.status
-                for said in says.values()
-                if not (forgets and said.spec.status is FAILED and said.at <= retry)
+                report.spec.status
+                for report in says.values()
+                if not (forgets and report.spec.status is FAILED and report.at <= retry)
             }
-            found = PASSED if counted == {PASSED} else PENDING
-            found = FAILED if FAILED in counted else found
-            if found is not answer:
-                answer, since = found, moment
+            verdict = PASSED if counted == {PASSED} else PENDING
+            verdict = FAILED if FAILED in counted else verdict
+            if verdict is not answer:
+                answer, since = verdict, moment
         return answer, since
 
     def skipped(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
         """Return whether it is skipped in the rollout of the revision."""
         skip = self._last(facts, Action.SKIP, it, revision)
         retry = self._last(facts, Action.RETRY, it, revision)
-        said = facts.records.decisions
-        return skip is not None and (retry is None or said.index(retry) < said.index(skip))
+        decisions = facts.records.decisions
+        return skip is not None and (
+            retry is None or decisions.index(retry) < decisions.index(skip)
+        )
 
     def counts(self, facts: PolicyFacts, it: VariantFacts, revision: str) -> bool:
         """Return whether it counts for the revision: present, or released before it went away."""
@@ -181,11 +183,11 @@ class Oracle:
         """The present stretch ends, or another one begins."""
         mine = [it for it in facts.variants if it.stage == rule.name]
         if key not in self.left:
-            gone = self._moved(facts, key, mine)
-            if gone is None:
+            moved_at = self._moved(facts, key, mine)
+            if moved_at is None:
                 return
-            self.left[key] = gone
-            self.best[key] = max(self.best.get(key, timedelta(0)), gone - self.begun[key])
+            self.left[key] = moved_at
+            self.best[key] = max(self.best.get(key, timedelta(0)), moved_at - self.begun[key])
         counting, ready, failed = self._stands(facts, rule, key[1])
         is_ready = stage_verdict(counting, ready, failed, borne(rule, len(counting))) is PASSED
         before = self.begun[key]
@@ -231,13 +233,13 @@ class Oracle:
         """Return when the present stretch ended: a variant took another revision in it, or still
         has one that it took since the verdict, and counts again."""
         others = [it for it in mine if it.published and it.published.revision != key[1]]
-        gone = [
+        moves = [
             it.published.at if it.published.at >= self.begun[key] else facts.now
             for it in others
             if it.published.at >= self.begun[key]
             or (it.published.at >= self.since[key] and self.counts(facts, it, key[1]))
         ]
-        return min(gone, default=None)
+        return min(moves, default=None)
 
     def gate(
         self,
@@ -250,23 +252,25 @@ class Oracle:
         if rule.after is None:
             return PASSED
         rules = {it.name: it for it in facts.stages}
-        told = [self._told(facts, rules[name], revision) for name in rule.after.stages]
+        upstream = [
+            self._upstream_state(facts, rules[name], revision) for name in rule.after.stages
+        ]
         require = rule.after.require if rule.after.at_least is None else rule.after.at_least
-        return gate(require, told, rule.after.soak_time / timedelta(minutes=1), lifted)
+        return gate(require, upstream, rule.after.soak_time / timedelta(minutes=1), lifted)
 
-    def _told(self, facts: PolicyFacts, rule: StageRule, revision: str) -> Told:
+    def _upstream_state(self, facts: PolicyFacts, rule: StageRule, revision: str) -> UpstreamState:
         key, verdict = (rule.name, revision), self.verdict(facts, rule, revision)
         if verdict is PASSED and key not in self.since:
             begun = self._first_stretch(facts, rule, revision)
-            return Told(verdict, (facts.now - begun) / timedelta(minutes=1))
+            return UpstreamState(verdict, (facts.now - begun) / timedelta(minutes=1))
         if key not in self.since or verdict is FAILED:
-            return Told(verdict)
+            return UpstreamState(verdict)
         best = self.best.get(key, timedelta(0))
         if key not in self.left:
             mine = [it for it in facts.variants if it.stage == rule.name]
-            gone = self._moved(facts, key, mine)
-            best = max(best, (facts.now if gone is None else gone) - self.begun[key])
-        return Told(verdict, best / timedelta(minutes=1))
+            moved_at = self._moved(facts, key, mine)
+            best = max(best, (facts.now if moved_at is None else moved_at) - self.begun[key])
+        return UpstreamState(verdict, best / timedelta(minutes=1))
 
     def halted(self, facts: PolicyFacts, rule: StageRule, revision: str) -> bool:
         """Return whether more of its variants failed the candidate than the stage tolerates."""
@@ -303,8 +307,8 @@ class Oracle:
         most = rule.rollout.max_in_flight
         if isinstance(most, Fraction):
             most = ceil(most * len(counting))
-        found = [it for it in (limits[rule.rollout.strategy], most) if it is not None]
-        return min(found, default=None)
+        bounds = [it for it in (limits[rule.rollout.strategy], most) if it is not None]
+        return min(bounds, default=None)
 
     # ---- decisions -------------------------------------------------------------------------------
 
@@ -334,14 +338,14 @@ class Oracle:
     def _last(
         self, facts: PolicyFacts, action: Action, it: VariantFacts, revision: str
     ) -> DecisionFacts | None:
-        said = [
+        decisions = [
             decision
             for decision in facts.records.decisions
             if decision.spec.action is action
             and decision.revision == revision
             and _is_about(decision, it)
         ]
-        return said[-1] if said else None
+        return decisions[-1] if decisions else None
 
     def _suspended(self, facts: PolicyFacts, it: VariantFacts) -> bool:
         """Return whether the newest decision about it, its stage or the policy suspends it."""
@@ -354,8 +358,8 @@ class Oracle:
             if decision.spec.action in (Action.SUSPEND, Action.RESUME):
                 for about in decision.spec.variants or [f"stage {decision.spec.stage}"]:
                     last[about] = decision
-        found = [last[about] for about in (f"stage {it.stage}", it.name) if about in last]
-        return next((each for each in found if each.spec.action is Action.SUSPEND), None)
+        decisions = [last[about] for about in (f"stage {it.stage}", it.name) if about in last]
+        return next((each for each in decisions if each.spec.action is Action.SUSPEND), None)
 
 
 def mended(it: VariantFacts) -> bool:

@@ -22,7 +22,7 @@ QUESTIONS = (
         1, "kro#188 kro#917",
         "Can each instance be updated when somebody says so, instead of all at once?",
         """
-        one_variant_goes_back_alone
+        a_single_variant_goes_back_alone
         a_decision_to_publish_is_about
         a_variant_written_by_hand_is_drafted_and_published_by_hand_or_by_name
         """,
@@ -61,15 +61,15 @@ QUESTIONS = (
         6, "kro#1316 kro#1318",
         "Does a deletion work while expressions fail?",
         """
-        kro_1316_what_is_gone_is_removed_though_expressions_fail
+        kro_1316_an_orphan_is_removed_though_expressions_fail
         """,
     ),
     Question(
         7, "kro#924",
         "Is an expression that fails told, instead of being taken for no?",
         """
-        kro_924_an_expression_that_fails_is_told_and_is_not_false
-        it_is_told_with_field_and_line
+        kro_924_an_expression_that_fails_is_reported_and_is_not_false
+        a_bad_expression_is_reported_with_its_field_and_line
         """,
     ),
     Question(
@@ -143,7 +143,7 @@ QUESTIONS = (
         "Do rollouts obey windows, and does something happen when one opens?",
         """
         argo_11817_a_rollout_goes_by_the_windows_in_each_of_its_steps
-        argo_21692_the_end_of_a_denied_time_is_told_and_then_it_goes
+        argo_21692_the_end_of_a_denied_time_is_reported_and_then_it_goes
         """,
     ),
     Question(
@@ -152,7 +152,7 @@ QUESTIONS = (
         """
         argo_26215_what_a_closing_window_caught_goes_on_when_it_opens
         at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish
-        windows_bind_people_too_but_for_who_lifts_them
+        windows_bind_people_too_unless_overridden
         """,
     ),
     Question(
@@ -165,14 +165,14 @@ QUESTIONS = (
         20, "argo#14712",
         "Is the Git server spared when everything is looked at?",
         """
-        where_nothing_changed_a_pass_lists_each_repository_once_and_no_more
+        a_pass_without_changes_lists_each_repository_once
         """,
     ),
     Question(
         21, "argo#9002 argo#10952",
         "Does a pass cost what has changed, and not what there is?",
         """
-        who_is_judged_after_a_change
+        a_change_has_its_policies_evaluated
         variants_that_changed_are_rendered_and_their_repositories_pushed_once
         """,
     ),
@@ -181,7 +181,7 @@ QUESTIONS = (
         "Is there a time to bake, a way to skip or retry one cluster, and a check of metrics?",
         """
         min_ready
-        who_goes_now
+        a_rollout_releases_the_next_variants
         a_rate_of_errors_lets_a_revision_go_on
         """,
     ),
@@ -190,7 +190,7 @@ QUESTIONS = (
         "Can a rollout bear some failures, or leave somebody out?",
         """
         a_stage_with_borne_failures_passes
-        who_is_skipped_or_tries_again
+        skips_and_retries_select_their_variants
         """,
     ),
     Question(
@@ -206,7 +206,7 @@ QUESTIONS = (
         "Does one that is offline, paused or broken block the others?",
         """
         fleet_594_who_is_away_counts_in_no_share_and_is_shown
-        fleet_192_who_cannot_be_reached_blocks_nobody
+        fleet_192_an_unreachable_target_blocks_nobody
         a_site_that_is_offline_blocks_nobody
         """,
     ),
@@ -215,7 +215,7 @@ QUESTIONS = (
         "Are partitions ordered, what is a failure, and what of those in none?",
         """
         fleet_2672_partitions_are_in_order_the_rest_comes_last_and_nobody_is_left_out
-        who_goes_now
+        a_rollout_releases_the_next_variants
         a_variant_in_no_stage_is_held_and_blocks_nobody
         """,
     ),
@@ -230,7 +230,7 @@ QUESTIONS = (
         28, "fleet#2066",
         "Can a target keep updates away while it is busy?",
         """
-        it_sees_the_stage_the_variant_the_target_and_the_revision
+        a_condition_reads_the_stage_the_variant_the_target_and_the_revision
         a_site_that_is_offline_blocks_nobody
         """,
     ),
@@ -238,7 +238,7 @@ QUESTIONS = (
         29, "fleet#383 fleet#450 fleet#727",
         "Which schedule wins of two, and does one that began before the start count?",
         """
-        what_several_name_is_open_when_all_are
+        several_calendars_are_open_when_each_of_them_is
         opening
         """,
     ),
@@ -259,7 +259,7 @@ QUESTIONS = (
         32, "ocm#327",
         "Does the next group begin after the soak, and do failures stop it?",
         """
-        ocm_327_the_next_goes_when_min_ready_is_over_and_the_engine_wakes_for_it
+        ocm_327_the_next_goes_at_the_end_of_min_ready_which_is_a_next_instant
         ocm_327_more_failures_than_may_be_stop_the_rollout
         """,
     ),
@@ -282,14 +282,14 @@ QUESTIONS = (
         35, "sveltos#1409",
         "Is each counted once, however often it is told?",
         """
-        sveltos_1409_a_variant_that_is_said_to_be_ready_twice_is_one
+        sveltos_1409_a_variant_that_is_reported_ready_twice_is_one
         """,
     ),
     Question(
         36, "fluxcd/flux2#2712",
         "Are there maintenance windows?",
         """
-        the_engine_wakes_at_the_edge
+        the_edge_of_a_window_is_a_next_instant
         """,
     ),
     Question(
@@ -303,8 +303,8 @@ QUESTIONS = (
         38, "kustomize-controller#1664",
         "Is anything pruned, or forgotten, after a pass that could not read everything?",
         """
-        it_stays_and_says_so_because_of
-        all_that_is_gone_is_not_removed_while_nobody_can_be_sure
+        a_held_variant_is_not_removed
+        orphans_are_not_removed_while_a_target_is_uncertain
         """,
     ),
     Question(
@@ -319,7 +319,7 @@ QUESTIONS = (
         "Does a soak count in the stages that are listed, and does its end wake the engine?",
         """
         kargo_4586_soak_counts_in_listed_stages_alone
-        kargo_4586_the_end_of_a_soak_is_an_instant_to_wake_at
+        kargo_4586_the_end_of_a_soak_is_a_next_instant
         """,
     ),
     Question(
@@ -357,14 +357,14 @@ QUESTIONS = (
         "Is what was changed while the process was down noticed, and is there one plan at a time?",
         """
         made_up_once_and_then_on_time
-        a_pass_that_is_killed_anywhere_is_gone_on_with
+        a_pass_that_is_killed_anywhere_is_continued
         """,
     ),
     Question(
         46, "kudo#1764 kudo#1752 kudo#1357 kudo#1323",
         "Can one abort, retry, and forget what cannot be deleted; and since when is it so?",
         """
-        who_is_skipped_or_tries_again
+        skips_and_retries_select_their_variants
         a_retry_gives_the_deadline_anew
         with_orphan_the_package_stays_as_nobody_s
         a_variant_is_verifying_since_its_publication_and_ready_since_its_check
@@ -374,7 +374,7 @@ QUESTIONS = (
         47, "Azure/AKS#5338 Azure/AKS#5655",
         "Is there a threshold of failures, and is who is stopped left out?",
         """
-        who_goes_now
+        a_rollout_releases_the_next_variants
         """,
     ),
     Question(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from fractions import Fraction
 
-from gates.worlds import FAILED, PASSED, draft, facts, published, said, stage, variant
+from gates.worlds import FAILED, PASSED, draft, evidence_of, facts, published, stage, variant
 
 from fanout.api.stages import Rollout
 
@@ -34,18 +34,18 @@ def through(name, **fields):
     return variant(name, "prod", published("v2", 5), **fields)
 
 
-def world(rollout, variants, *records, **fields):
+def rollout_facts(rollout, variants, *records, **fields):
     rule = stage("prod", rollout=rollout, **fields.pop("rule", {}))
-    good = [said("prod", PASSED, "v1")]
+    good = [evidence_of("prod", PASSED, "v1")]
     return facts([rule], variants, *good, *records, revisions="v1 v2", **fields)
 
 
 def ok(*names):
-    return said("prod", PASSED, "v2", when=6, variants=names)
+    return evidence_of("prod", PASSED, "v2", when=6, variants=names)
 
 
 def bad(*names, when=6):
-    return said("prod", FAILED, "v2", when=when, variants=names)
+    return evidence_of("prod", FAILED, "v2", when=when, variants=names)
 
 
 def released(decision):

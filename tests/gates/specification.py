@@ -53,10 +53,10 @@ def counting_instants(
     than five minutes ahead of the pass that reads it raises no lower bound for later ones, now
     or ever. `passes` are the earlier passes, all of which read all of the records.
     """
-    found: list[float | None] = []
+    instants: list[float | None] = []
     for number, date in enumerate(dates):
         if date > now + TOLERANCE:
-            found.append(None)
+            instants.append(None)
             continue
         wrong = any(date > at + TOLERANCE for at in passes)
         before = [
@@ -64,18 +64,18 @@ def counting_instants(
             for other in dates[:number]
             if not any(other > at + TOLERANCE for at in (*passes, now))
         ]
-        found.append(date if wrong else max([date, *before]))
-    return found
+        instants.append(date if wrong else max([date, *before]))
+    return instants
 
 
 @dataclass(frozen=True)
-class Told:
+class UpstreamState:
     """State of one upstream stage for a revision, at one instant."""
 
     verdict: Verdict
     soaked: float = 0  # for how long it was ready without a break
     runs: bool = False  # its clock runs: time alone adds to that
-    there: bool = True  # the revision is in the stage or is what it takes next
+    is_present: bool = True  # the revision is in the stage or is what it takes next
     left: bool = False  # the stage moved on from it
 
     def through(self, soak: float, lifted: Collection[OverridableGate]) -> bool:
@@ -89,8 +89,8 @@ class Told:
 
     def hopeless(self, lifted: Collection[OverridableGate]) -> bool:
         """Return whether it cannot pass: it failed, is past the revision or will never have it."""
-        gone = self.left or (self.verdict is PENDING and not self.there)
-        return self.lost(lifted) or gone
+        is_past = self.left or (self.verdict is PENDING and not self.is_present)
+        return self.lost(lifted) or is_past
 
     def reason(self, lifted: Collection[OverridableGate]) -> str:
         """Return the reasons to report for one that has not passed."""
@@ -103,27 +103,27 @@ class Told:
 
 def gate(
     require: Require | int | Fraction,
-    told: Sequence[Told],
+    upstream: Sequence[UpstreamState],
     soak: float,
     lifted: Collection[OverridableGate] = (),
 ) -> Verdict:
     """The table of `after`: passed with enough of them, failed when there can be enough no more."""
-    wanted = enough(require, len(told))
-    if sum(it.through(soak, lifted) for it in told) >= wanted:
+    wanted = enough(require, len(upstream))
+    if sum(it.through(soak, lifted) for it in upstream) >= wanted:
         return PASSED
-    left = sum(not it.lost(lifted) for it in told)
-    return PENDING if left >= wanted else FAILED
+    not_failed = sum(not it.lost(lifted) for it in upstream)
+    return PENDING if not_failed >= wanted else FAILED
 
 
 def can_pass(
     require: Require | int | Fraction,
-    told: Sequence[Told],
+    upstream: Sequence[UpstreamState],
     soak: float,
     lifted: Collection[OverridableGate] = (),
 ) -> bool:
     """Return whether the revision passed, or can: enough of `after` or its soak is running."""
-    able = sum(it.through(soak, lifted) or not it.hopeless(lifted) for it in told)
-    return able >= enough(require, len(told))
+    able = sum(it.through(soak, lifted) or not it.hopeless(lifted) for it in upstream)
+    return able >= enough(require, len(upstream))
 
 
 def candidate(
@@ -146,8 +146,8 @@ def candidate(
         for has, drafted, approved in variants
         if drafted in allowed and (drafted >= has or max(allowed) < has)
     ]
-    there = [has for has, *_ in variants if has in allowed]
-    present = max([drafted for drafted, _ in drafts] or there or [0])
+    present_revisions = [has for has, *_ in variants if has in allowed]
+    present = max([drafted for drafted, _ in drafts] or present_revisions or [0])
     can = present in reached and present in {*passing, *possible}
     if can and (present, True) in drafts:
         return present
@@ -186,11 +186,11 @@ def published_sets(members: Mapping[str, Member]) -> frozenset[str]:
         return mates | own.partners
 
     def reach(name: str) -> set[str]:
-        found, new = {name}, {name}
+        members, new = {name}, {name}
         while new:
-            new = {tied for it in new for tied in ties(it)} - found
-            found |= new
-        return found
+            new = {tied for it in new for tied in ties(it)} - members
+            members |= new
+        return members
 
     able = {name for name, it in members.items() if it.open and not it.held}
     return frozenset(name for name in able if reach(name) <= able)
@@ -221,8 +221,8 @@ class Story:
 
     def at(self, when: float) -> Verdict | None:
         """Return its verdict at that instant; None: it is absent."""
-        said = [verdict for at, verdict in self.answers if at <= when]
-        return (said or [PENDING])[-1] if self.published else None
+        verdicts = [verdict for at, verdict in self.answers if at <= when]
+        return (verdicts or [PENDING])[-1] if self.published else None
 
 
 STORIES = {
@@ -270,18 +270,18 @@ class Before:
         stories = self.stories
         moments = {0.0, *(at for it in stories for at, _ in it.answers)}
         moments |= {at for it in stories for at in (it.left, it.back) if at is not None}
-        found: list[tuple[float, float | None]] = []
+        spans: list[tuple[float, float | None]] = []
         for moment in sorted(it for it in moments if it <= when):
             verdict = self.verdict(moment)
             ready = verdict is PASSED and not any(it.away(moment) for it in stories)
-            runs = bool(found) and found[-1][1] is None
+            runs = bool(spans) and spans[-1][1] is None
             if verdict is FAILED:
-                found = []
+                spans = []
             elif ready and not runs:
-                found.append((moment, None))
+                spans.append((moment, None))
             elif not ready and runs:
-                found[-1] = (found[-1][0], moment)
-        return found
+                spans[-1] = (spans[-1][0], moment)
+        return spans
 
     def verdict(self, when: float = NOW) -> Verdict:
         """Of the revision, then."""
@@ -293,12 +293,12 @@ class Before:
     def since(self, when: float) -> float | None:
         """Since when it has passed without a break, seen then; None: it has not."""
         moments = sorted({0.0, *(at for it in self.stories for at, _ in it.answers)}, reverse=True)
-        found = None
+        ready_since = None
         for moment in (it for it in moments if it <= when):
             if self.verdict(moment) is not PASSED:
                 break
-            found = moment
-        return found
+            ready_since = moment
+        return ready_since
 
     @cache  # noqa: B019
     def clock(self) -> float | None:
@@ -306,13 +306,13 @@ class Before:
         return self.since(NOW)
 
     @cache  # noqa: B019  # the stages that there are, are few
-    def told(self, when: float = NOW, *, next_one: bool = False) -> Told:
+    def upstream_state(self, when: float = NOW, *, next_one: bool = False) -> UpstreamState:
         """Return its answer at `when` without new records; `next_one`: for a newer revision."""
         spans = [(begun, when if end is None else end) for begun, end in self.stretches(NOW)]
         soaked = max((end - begun for begun, end in spans), default=0.0)
-        there = not next_one or any(it.published for it in self.stories)
+        is_present = not next_one or any(it.published for it in self.stories)
         runs = any(end is None for _, end in self.stretches(NOW))
-        return Told(self.verdict(), soaked, runs, there, self.left is not None)
+        return UpstreamState(self.verdict(), soaked, runs, is_present, self.left is not None)
 
 
 REFUSALS = {
@@ -358,62 +358,67 @@ class Expected:
     opens: float | None  # when time alone opens the gate of the candidate, windows apart
 
 
-def judge(world: World) -> Expected:
+def judge(inputs: World) -> Expected:
     """The answer of the rules."""
-    lifts = world.lifts
-    told = [it.told(next_one=world.newer) for it in world.stages]
-    if world.newer and not can_pass(world.require, told, SOAK, lifts):
+    lifts = inputs.lifts
+    upstream = [it.upstream_state(next_one=inputs.newer) for it in inputs.stages]
+    if inputs.newer and not can_pass(inputs.require, upstream, SOAK, lifts):
         # The newest is next, and of that there is no draft yet; it is in no stage before.
         must = frozenset({"NoDraft", "AfterPending"})
-        return Expected("v2", PENDING, False, False, False, must, must | _asked(world), None)
-    verdict = gate(world.require, told, SOAK, lifts)
-    open_now = world.window != "closed" or OverridableGate.WINDOW in lifts
-    wanted = world.automatic or world.decided or world.accepted
-    undecided = world.conflict and not world.accepted
-    agreed = _agreed(world) or OverridableGate.REQUIRES in lifts
+        return Expected("v2", PENDING, False, False, False, must, must | _asked(inputs), None)
+    verdict = gate(inputs.require, upstream, SOAK, lifts)
+    open_now = inputs.window != "closed" or OverridableGate.WINDOW in lifts
+    wanted = inputs.automatic or inputs.decided or inputs.accepted
+    undecided = inputs.conflict and not inputs.accepted
+    agreed = _agreed(inputs) or OverridableGate.REQUIRES in lifts
     released = verdict is PASSED and open_now and wanted and not undecided
-    must = _asked(world) | _waits(verdict, told, lifts)
-    may = must | _waits(PENDING if verdict is FAILED else verdict, told, lifts)
-    opens = None if verdict is PASSED else _opens(world)
+    must = _asked(inputs) | _waits(verdict, upstream, lifts)
+    may = must | _waits(PENDING if verdict is FAILED else verdict, upstream, lifts)
+    opens = None if verdict is PASSED else _opens(inputs)
     return Expected("v1", verdict, released, released and agreed, undecided, must, may, opens)
 
 
 def _waits(
-    verdict: Verdict, told: Iterable[Told], lifts: Collection[OverridableGate]
+    verdict: Verdict, upstream: Iterable[UpstreamState], lifts: Collection[OverridableGate]
 ) -> frozenset[str]:
     """Return the reasons for which `after` waits; once failed, the failures."""
     if verdict is PASSED:
         return frozenset()
-    late = [it for it in told if not it.through(SOAK, lifts)]
+    late = [it for it in upstream if not it.through(SOAK, lifts)]
     return frozenset(
         it.reason(lifts) for it in late if verdict is not FAILED or it.verdict is FAILED
     )
 
 
-def _agreed(world: World) -> bool:
+def _agreed(inputs: World) -> bool:
     """Return whether enough people approve, and nobody who is asked requests changes."""
-    return world.approvals >= 2 and not REFUSALS.get(world.refusal, False)
+    return inputs.approvals >= 2 and not REFUSALS.get(inputs.refusal, False)
 
 
-def _asked(world: World) -> frozenset[str]:
+def _asked(inputs: World) -> frozenset[str]:
     """Return the reasons to wait besides `after`."""
-    refused = REFUSALS.get(world.refusal, False)
-    waits = not _agreed(world) and OverridableGate.REQUIRES not in world.lifts
+    refused = REFUSALS.get(inputs.refusal, False)
+    waits = not _agreed(inputs) and OverridableGate.REQUIRES not in inputs.lifts
     missing = {
-        "WindowClosed": world.window == "closed" and OverridableGate.WINDOW not in world.lifts,
+        "WindowClosed": inputs.window == "closed" and OverridableGate.WINDOW not in inputs.lifts,
         "ChangesRequested": waits and refused,
         "ApprovalMissing": waits and not refused,
-        "AutomationOff": not (world.automatic or world.decided or world.accepted),
-        "MergeConflict": world.conflict and not world.accepted,
+        "AutomationOff": not (inputs.automatic or inputs.decided or inputs.accepted),
+        "MergeConflict": inputs.conflict and not inputs.accepted,
     }
-    return frozenset(reason for reason, told in missing.items() if told)
+    return frozenset(reason for reason, upstream_stage in missing.items() if upstream_stage)
 
 
-def _opens(world: World) -> float | None:
+def _opens(inputs: World) -> float | None:
     """Return the next instant at which the gate closes without any new record."""
-    begun = [it.stretches(NOW)[-1][0] for it in world.stages if it.told().runs]
+    begun = [it.stretches(NOW)[-1][0] for it in inputs.stages if it.upstream_state().runs]
     ends = sorted(at + SOAK for at in begun if at + SOAK > NOW)
     for end in ends:
-        if gate(world.require, [it.told(end) for it in world.stages], SOAK, world.lifts) is PASSED:
+        if (
+            gate(
+                inputs.require, [it.upstream_state(end) for it in inputs.stages], SOAK, inputs.lifts
+            )
+            is PASSED
+        ):
             return end
     return None

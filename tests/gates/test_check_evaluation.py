@@ -78,13 +78,15 @@ SEEN = [
 
 @pytest.mark.parametrize(("seen", "state"), SEEN)
 @pytest.mark.parametrize("verdict", [PASSED, FAILED])
-def test_only_what_has_seen_the_revision_tells_of_it(seen, state, verdict):
+def test_only_a_reading_that_has_seen_the_revision_counts(seen, state, verdict):
     rule = replace(HEALTH, names_revision=True)
-    found = evaluate_gates(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
-    assert found == (state if verdict is PASSED or state == "Verifying" else "Failed")
+    state_found = (
+        evaluate_gates(dev(rule, readings=(reading(verdict, seen=seen),))).variants["d"].state
+    )
+    assert state_found == (state if verdict is PASSED or state == "Verifying" else "Failed")
 
 
-def test_it_is_asked_when_it_has_settled():
+def test_a_machine_check_counts_once_the_variant_has_settled():
     rule = with_spec(HEALTH, settle=minutes(15))
     early = evaluate_gates(dev(rule, readings=(reading(PASSED),)))
     assert early.variants["d"].state is VariantState.VERIFYING
@@ -95,7 +97,7 @@ def test_it_is_asked_when_it_has_settled():
     )
 
 
-def test_so_long_without_an_answer_is_a_failure_and_a_late_answer_counts():
+def test_a_missing_answer_fails_at_the_timeout_and_a_late_answer_counts():
     rule = with_spec(HEALTH, timeout=minutes(15))
     assert evaluate_gates(dev(rule)).next == at(15)
     late = evaluate_gates(dev(rule, now=15)).variants["d"]
@@ -120,8 +122,8 @@ REQUIRED = [
 @pytest.mark.parametrize(("fields", "state", "publish"), REQUIRED)
 def test_before_publication(fields, state, publish):
     decision = evaluate_gates(prod(HEALTH, **fields))
-    found = decision.variants["p"]
-    assert (found.state, found.publish) == (state, publish)
+    evaluation = decision.variants["p"]
+    assert (evaluation.state, evaluation.publish) == (state, publish)
     assert decision.stages["prod"].aggregates.in_flight == (state != "Failed")
 
 

@@ -13,10 +13,10 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     passed,
     published,
-    said,
     stage,
     variant,
 )
@@ -40,7 +40,7 @@ def on_the_hour(instant: datetime) -> datetime:
     return full if full == instant else full + timedelta(hours=1)
 
 
-def told(it, *, sweeps=whenever, takes=None, revision="v2"):
+def forecast(it, *, sweeps=whenever, takes=None, revision="v2"):
     declared = {name: timedelta(minutes=number) for name, number in (takes or {}).items()}
     return forecast_stages(it, revision, sweeps, declared)
 
@@ -52,7 +52,7 @@ def minutes(instant):
 def spans(it, **options):
     return {
         name: (minutes(reach.begins), minutes(reach.passes))
-        for name, reach in told(it, **options).items()
+        for name, reach in forecast(it, **options).items()
     }
 
 
@@ -97,24 +97,25 @@ def test_a_window_opens_first():
     assert spans(it, sweeps=on_the_hour)["prod"] == (120, 120)
 
 
-def test_what_has_passed_is_as_it_is_on_record():
+def test_a_passed_stage_is_dated_as_recorded():
     history = {("dev", "v1"): passed(5)}
     it = facts(
         [stage("dev"), stage("prod", after("dev", soak=60))],
         [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))],
-        said("dev", PASSED), history=history, now=10,
+        evidence_of("dev", PASSED), history=history, now=10,
     )  # fmt: skip
     assert spans(it, revision="v1")["prod"] == (65, 65)
 
 
-def test_how_long_it_takes_is_what_was_seen():
+def test_the_expected_duration_is_the_median_of_observed_durations():
     it = facts(
         [stage("dev")],
         [variant(name, "dev", published("v1", 0)) for name in "abc"],
-        said("dev", PASSED, when=3, variants=("a",)), said("dev", PASSED, when=5, variants=("b",)),
-        said("dev", PASSED, when=30, variants=("c",)), revisions="v1 v2", now=100,
+        evidence_of("dev", PASSED, when=3, variants=("a",)),
+        evidence_of("dev", PASSED, when=5, variants=("b",)),
+        evidence_of("dev", PASSED, when=30, variants=("c",)), revisions="v1 v2", now=100,
     )  # fmt: skip
-    reach = told(it)["dev"]
+    reach = forecast(it)["dev"]
     assert minutes(reach.passes) == 105
     assert reach.assumptions == ("a variant is ready 5m after publication, as 3 variants before",)
 
@@ -122,10 +123,10 @@ def test_how_long_it_takes_is_what_was_seen():
 UNSEEN = "checks pass immediately, as no duration is known: e2e"
 
 
-def test_what_people_do_is_taken_to_be_done_at_once():
+def test_actions_of_people_are_assumed_to_be_immediate():
     rule = stage("prod", automatic=False, requires=(SIGNED,), verification=(check_rule("e2e"),))
     it = facts([rule], [variant("p", "prod", draft=draft("v2"))], revisions="v1 v2")
-    assert told(it)["prod"].assumptions == (
+    assert forecast(it)["prod"].assumptions == (
         "a promoter promotes as soon as the gate opens (automatic promotion is off)",
         "required checks pass immediately: signed-off",
         UNSEEN,
@@ -141,7 +142,7 @@ NEVER = [
 
 @pytest.mark.parametrize(("fields", "reason"), NEVER)
 def test_never_without_a_person(fields, reason):
-    reach = told(two(**fields))["prod"]
+    reach = forecast(two(**fields))["prod"]
     assert (reach.begins, reach.passes) == (None, None)
     assert [str(hold.reason) for hold in reach.holds] == [reason]
 
@@ -151,10 +152,10 @@ def test_a_stage_that_is_not_reached_keeps_those_after_it():
         [stage("dev", suspended=True), stage("prod", after("dev"))],
         [variant("d", "dev"), variant("p", "prod")], revisions="v2",
     )  # fmt: skip
-    assert [str(hold.reason) for hold in told(it)["prod"].holds] == ["AfterPending"]
+    assert [str(hold.reason) for hold in forecast(it)["prod"].holds] == ["AfterPending"]
 
 
-def test_who_waits_for_two_of_three_waits_for_the_second():
+def test_a_quorum_of_two_of_three_is_reached_with_the_second_stage():
     rules = [stage(name, verification=NONE) for name in ("a", "b", "c")]
     rules.append(stage("prod", after("a", "b", "c", at_least=2), verification=NONE))
     variants = [variant(f"v{name}", name) for name in ("a", "b", "c", "prod")]
@@ -180,17 +181,17 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("borne", "is_told"), FAILURES)
-def test_a_failure_is_told(borne, is_told):
+def test_a_failure_is_reported(borne, is_told):
     it = facts(
         [stage("dev", rollout=Rollout(max_failures=borne))],
         [variant("d", "dev", published("v1")), variant("e", "dev")],
-        said("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
+        evidence_of("dev", FAILED), decided(Action.PUBLISH, stage="dev", revision="v1"),
     )  # fmt: skip
-    assumptions = told(it, revision="v1")["dev"].assumptions
+    assumptions = forecast(it, revision="v1")["dev"].assumptions
     assert ("1 failed variant fixed or skipped immediately" in assumptions) is is_told
 
 
-def test_who_cannot_be_rendered_and_is_borne_is_not_waited_for():
+def test_a_tolerated_variant_that_cannot_be_rendered_is_not_awaited():
     broken = Hold("RenderFailed", "it cannot be rendered")
     rollout = Rollout(strategy=RolloutStrategy.LINEAR, max_failures=1)
     variants = [variant(name, "dev", draft=draft("v1")) for name in "ab"]
@@ -203,7 +204,7 @@ def test_a_stage_that_has_passed_began_with_its_first_publication():
     it = facts(
         [stage("dev")],
         [variant("d", "dev", published("v1", 2)), variant("e", "dev", published("v1", 4))],
-        said("dev", PASSED, when=7), history={("dev", "v1"): passed(8)},
+        evidence_of("dev", PASSED, when=7), history={("dev", "v1"): passed(8)},
     )  # fmt: skip
     assert spans(it, revision="v1")["dev"] == (2, 8)
 
@@ -211,7 +212,7 @@ def test_a_stage_that_has_passed_began_with_its_first_publication():
 def test_a_stage_that_got_new_inputs_since_began_before_it_had_passed():
     it = facts(
         [stage("dev")], [variant("d", "dev", published("v1", 9))],
-        said("dev", PASSED, when=10), history={("dev", "v1"): passed(8)},
+        evidence_of("dev", PASSED, when=10), history={("dev", "v1"): passed(8)},
     )  # fmt: skip
     assert spans(it, revision="v1")["dev"] == (8, 8)
 
@@ -228,14 +229,14 @@ REQUIRED = [
 
 
 @pytest.mark.parametrize(("variants", "by", "is_told"), REQUIRED)
-def test_what_is_required_is_told_while_it_is_missing(variants, by, is_told):
+def test_a_required_check_is_an_assumption_while_it_is_missing(variants, by, is_told):
     it = facts([stage("prod", requires=(SIGNED,))], variants, *map(approved, by))
-    assert (GIVEN in told(it, revision="v1")["prod"].assumptions) is is_told
+    assert (GIVEN in forecast(it, revision="v1")["prod"].assumptions) is is_told
 
 
-def test_what_is_published_needs_nobody_to_promote_it():
+def test_a_published_variant_needs_no_promoter():
     it = facts([stage("dev", automatic=False)], [variant("d", "dev", published("v1"))])
-    assert told(it, revision="v1")["dev"].assumptions == (UNSEEN,)
+    assert forecast(it, revision="v1")["dev"].assumptions == (UNSEEN,)
 
 
 def test_a_stage_that_goes_back_waits_for_nothing_but_windows():
@@ -245,14 +246,14 @@ def test_a_stage_that_goes_back_waits_for_nothing_but_windows():
         [stage("dev"), rule], [variant("d", "dev"), variant("p", "prod", published("v2", 4))],
         back, revisions="v1 v2",
     )  # fmt: skip
-    reach = told(it, revision="v1", takes={"prod": 5})["prod"]
+    reach = forecast(it, revision="v1", takes={"prod": 5})["prod"]
     assert (minutes(reach.begins), minutes(reach.passes), reach.assumptions) == (10, 15, ())
 
 
 def test_a_stage_does_not_come_to_what_is_older_than_it_takes():
     rule = stage("prod", verification=NONE)
     it = facts([rule], [variant("p", "prod", published("v2"))], revisions="v1 v2")
-    reach = told(it, revision="v1")["prod"]
+    reach = forecast(it, revision="v1")["prod"]
     assert (reach.begins, reach.passes) == (None, None)
     [hold] = reach.holds
     assert hold.message == "stage prod takes v2, which is newer; automation never downgrades"
@@ -267,16 +268,16 @@ def test_a_variant_that_was_sent_back_and_is_borne_stops_nothing():
     signed = [approved(by, revision="v2", at=at(6)) for by in ("ann", "bob")]
     it = facts([rule], variants, back, *signed, revisions="v1 v2")
     assert spans(it)["prod"] == (10, 10)
-    assert told(it)["prod"].assumptions == ()
+    assert forecast(it)["prod"].assumptions == ()
 
 
-def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
+def test_a_rolled_back_variant_stops_the_stage_until_the_decision_is_withdrawn():
     back = decided(
         Action.ROLLBACK, stage="prod", variants=("q",), revision="v1", when=5, name="decision-x"
     )
     variants = [variant("p", "prod", published("v2", 4)), variant("q", "prod", published("v1", 1))]
     it = facts([stage("prod")], variants, back, revisions="v1 v2")
-    reach = told(it)["prod"]
+    reach = forecast(it)["prod"]
     assert (minutes(reach.begins), reach.passes) == (4, None)
     [hold] = reach.holds
     assert str(hold.reason) == "Pinned"
@@ -284,7 +285,7 @@ def test_who_was_sent_back_stops_the_stage_until_somebody_ends_that():
     assert hold.who == "ann (fanout withdraw decision-x)"
 
 
-def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
+def test_a_soak_that_was_cut_short_before_a_join_is_reported():
     join = stage("join", after("dev"), verification=NONE, control_flow=True)
     rules = [stage("dev", verification=NONE), join, stage("prod", after("join", soak=60))]
     history = {("dev", "v1"): passed(2, 5), ("join", "v1"): passed(2, 5)}
@@ -292,14 +293,16 @@ def test_a_soak_that_was_cut_short_before_a_join_is_told_as_that():
         rules, [variant("d", "dev", published("v2", 5)), variant("p", "prod")],
         revisions="v1 v2", history=history,
     )  # fmt: skip
-    [hold] = told(it, revision="v1")["prod"].holds
+    [hold] = forecast(it, revision="v1")["prod"].holds
     assert str(hold.reason) == "SoakCutShort"
     assert hold.message == "soak of v1 in stage join ended after 3m of 1h; v1 can no longer pass"
 
 
-def test_a_soak_that_a_person_has_lifted_is_not_waited_for():
+def test_a_soak_that_a_person_overrode_is_not_waited_for():
     lifted = decided(Action.PUBLISH, OverridableGate.SOAK, stage="prod", revision="v1")
     rules = [stage("dev"), stage("prod", after("dev", soak=60), verification=NONE)]
     variants = [variant("d", "dev", published("v1")), variant("p", "prod", draft=draft("v1"))]
-    it = facts(rules, variants, said("dev", PASSED), lifted, history={("dev", "v1"): passed(5)})
+    it = facts(
+        rules, variants, evidence_of("dev", PASSED), lifted, history={("dev", "v1"): passed(5)}
+    )
     assert spans(it, revision="v1")["prod"] == (10, 10)

@@ -13,9 +13,9 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     published,
-    said,
     stage,
     variant,
 )
@@ -30,13 +30,13 @@ PROD = stage("prod", requires=(SIGNED,), automatic=False)
 DRAFTED = variant("a", "prod", draft=draft("v1"))
 
 
-def evaluator_of(world):
-    return RecordEvaluator(world, evaluate_gates(world))
+def evaluator_of(policy_facts):
+    return RecordEvaluator(policy_facts, evaluate_gates(policy_facts))
 
 
 def approval_effects(*approvals, rule=SIGNED, subject=DRAFTED):
-    world = facts((replace(PROD, requires=(rule,)),), (subject,), *approvals)
-    return evaluator_of(world).evaluate_approvals()
+    policy_facts = facts((replace(PROD, requires=(rule,)),), (subject,), *approvals)
+    return evaluator_of(policy_facts).evaluate_approvals()
 
 
 OTHER = frozenset({"tree-other"})
@@ -116,10 +116,10 @@ REMOVALS = [
     ("_", "approval", "removals", "expected"), REMOVALS, ids=map(itemgetter(0), REMOVALS)
 )
 def test_effect_of_an_approval_of_removals(_, approval, removals, expected):
-    world = facts(
+    policy_facts = facts(
         (replace(PROD, requires=(replace(SIGNED, separation=True),)),), (DRAFTED,), approval
     )
-    evaluator = RecordEvaluator(world, evaluate_gates(world), removals)
+    evaluator = RecordEvaluator(policy_facts, evaluate_gates(policy_facts), removals)
     assert evaluator.evaluate_approvals()[approval.name].reason == expected
 
 
@@ -139,19 +139,24 @@ def test_a_revocation_needs_an_earlier_approval_and_the_right_to_revoke_it():
 DEV = stage("dev", verification=("e2e",))
 LIVE = variant("a", "dev", published("v1", 2))
 EVIDENCE = [
-    ("about what is published", said("dev", PASSED, when=3), {}, "Effective"),
-    ("a failure counts as well", said("dev", FAILED, when=3), {}, "Effective"),
-    ("before it was published", said("dev", PASSED, when=1), {}, "RecordedEarly"),
-    ("another revision", said("dev", PASSED, "v9", when=3), {}, "WrongRevision"),
-    ("a commit", said("dev", PASSED, "", commit="commit-v1", when=3), {}, "Effective"),
-    ("another commit", said("dev", PASSED, "", commit="c" * 40, when=3), {}, "WrongRevision"),
-    ("another check", said("dev", PASSED, check="never", when=3), {}, "NotFound"),
-    ("another stage", said("nowhere", PASSED, when=3), {}, "NotFound"),
-    ("another variant", said("dev", PASSED, variants=("b",), when=3), {}, "NotFound"),
-    ("dated ahead", said("dev", PASSED, when=30), {}, "FromTheFuture"),
-    ("withdrawn", said("dev", PASSED, when=3, withdrawn=at(4)), {}, "Withdrawn"),
-    ("too old", said("dev", PASSED, when=3), {"fresh_for": timedelta(minutes=5)}, "Expired"),
-    ("fresh", said("dev", PASSED, when=3), {"fresh_for": timedelta(minutes=9)}, "Effective"),
+    ("about what is published", evidence_of("dev", PASSED, when=3), {}, "Effective"),
+    ("a failure counts as well", evidence_of("dev", FAILED, when=3), {}, "Effective"),
+    ("before it was published", evidence_of("dev", PASSED, when=1), {}, "RecordedEarly"),
+    ("another revision", evidence_of("dev", PASSED, "v9", when=3), {}, "WrongRevision"),
+    ("a commit", evidence_of("dev", PASSED, "", commit="commit-v1", when=3), {}, "Effective"),
+    (
+        "another commit",
+        evidence_of("dev", PASSED, "", commit="c" * 40, when=3),
+        {},
+        "WrongRevision",
+    ),
+    ("another check", evidence_of("dev", PASSED, check="never", when=3), {}, "NotFound"),
+    ("another stage", evidence_of("nowhere", PASSED, when=3), {}, "NotFound"),
+    ("another variant", evidence_of("dev", PASSED, variants=("b",), when=3), {}, "NotFound"),
+    ("dated ahead", evidence_of("dev", PASSED, when=30), {}, "FromTheFuture"),
+    ("withdrawn", evidence_of("dev", PASSED, when=3, withdrawn=at(4)), {}, "Withdrawn"),
+    ("too old", evidence_of("dev", PASSED, when=3), {"fresh_for": timedelta(minutes=5)}, "Expired"),
+    ("fresh", evidence_of("dev", PASSED, when=3), {"fresh_for": timedelta(minutes=9)}, "Effective"),
 ]
 
 
@@ -166,44 +171,44 @@ def test_effect_of_evidence(_, evidence, rule, expected):
 
 
 def test_the_last_report_of_a_reporter_counts_for_it():
-    first, last = said("dev", FAILED, when=3), said("dev", PASSED, when=4)
-    other = said("dev", PASSED, when=4, by="qa")
+    first, last = evidence_of("dev", FAILED, when=3), evidence_of("dev", PASSED, when=4)
+    other = evidence_of("dev", PASSED, when=4, by="qa")
     effects = evaluator_of(facts((DEV,), (LIVE,), first, other, last)).evaluate_evidence()
     reasons = [effects[it.name].reason for it in (first, other, last)]
     assert reasons == ["Superseded", "Effective", "Effective"]
 
 
 def test_a_retry_takes_the_place_of_a_failure():
-    failure = said("dev", FAILED, when=3)
+    failure = evidence_of("dev", FAILED, when=3)
     retry = decided(Action.RETRY, stage="dev", revision="v1", when=4)
     effects = evaluator_of(facts((DEV,), (LIVE,), failure, retry)).evaluate_evidence()
     assert effects[failure.name].reason == "Superseded"
 
 
 def test_evidence_counts_where_one_of_several_variants_has_the_revision():
-    evidence = said("dev", PASSED, "v2", when=6)
+    evidence = evidence_of("dev", PASSED, "v2", when=6)
     old, new = variant("a", "dev", published("v1", 2)), variant("b", "dev", published("v2", 5))
     for order in ((old, new), (new, old)):
-        world = facts((DEV,), order, evidence, revisions="v1 v2")
-        assert evaluator_of(world).evaluate_evidence()[evidence.name].is_effective
+        policy_facts = facts((DEV,), order, evidence, revisions="v1 v2")
+        assert evaluator_of(policy_facts).evaluate_evidence()[evidence.name].is_effective
 
 
 def test_a_record_counts_that_does_so_for_one_of_several_variants():
-    evidence = said("dev", PASSED, when=3)
+    evidence = evidence_of("dev", PASSED, when=3)
     early, late = variant("a", "dev", published("v1", 2)), variant("b", "dev", published("v1", 5))
     own = replace(draft("v1"), authors=frozenset({"ann"}))
     rule, approval = replace(SIGNED, separation=True), approved("ann")
     drafted = (DRAFTED, replace(DRAFTED, name="b", draft=own))
     for order in (1, -1):
-        world = facts((DEV,), (early, late)[::order], evidence)
-        assert evaluator_of(world).evaluate_evidence()[evidence.name].is_effective
-        world = facts((replace(PROD, requires=(rule,)),), drafted[::order], approval)
-        assert evaluator_of(world).evaluate_approvals()[approval.name].is_effective
+        policy_facts = facts((DEV,), (early, late)[::order], evidence)
+        assert evaluator_of(policy_facts).evaluate_evidence()[evidence.name].is_effective
+        policy_facts = facts((replace(PROD, requires=(rule,)),), drafted[::order], approval)
+        assert evaluator_of(policy_facts).evaluate_approvals()[approval.name].is_effective
 
 
 def test_evidence_that_a_draft_needed_was_used_once_it_is_published():
     dev = stage("dev", verification=(), requires=(check_rule("e2e"),))
-    evidence = said("dev", PASSED, when=1)
+    evidence = evidence_of("dev", PASSED, when=1)
     effects = evaluator_of(facts((dev,), (LIVE,), evidence)).evaluate_evidence()
     assert effects[evidence.name].reason == "Applied"
 
@@ -228,8 +233,10 @@ DECISIONS = [
     ("_", "decision", "expected"), DECISIONS, ids=map(itemgetter(0), DECISIONS)
 )
 def test_effect_of_a_decision(_, decision, expected):
-    world = facts((PROD,), (DRAFTED,), decision)
-    statuses = decision_statuses(world.records.decisions, world.variants, world.now)
-    effect = evaluator_of(world).evaluate_decision(decision, statuses[decision.name])
+    policy_facts = facts((PROD,), (DRAFTED,), decision)
+    statuses = decision_statuses(
+        policy_facts.records.decisions, policy_facts.variants, policy_facts.now
+    )
+    effect = evaluator_of(policy_facts).evaluate_decision(decision, statuses[decision.name])
     assert effect.reason == expected
     assert effect.is_effective == (expected == "Effective")

@@ -15,10 +15,10 @@ from gates.worlds import (
     check_rule,
     decided,
     draft,
+    evidence_of,
     facts,
     prod,
     published,
-    said,
     stage,
     variant,
 )
@@ -55,7 +55,7 @@ def reading(revision: str) -> CheckReading:
 
 def soaked(*records, **fields):
     """Prod after a soak of an hour in dev."""
-    return prod(*records, rule=stage("prod", after("dev", soak=60)), world=fields)
+    return prod(*records, rule=stage("prod", after("dev", soak=60)), policy_fields=fields)
 
 
 def reading_object(version: str):
@@ -77,12 +77,12 @@ PROMOTED = decided(Action.PUBLISH, stage="dev", revision="v2", name="x")
 SETTLING = Check.model_construct(name="health", settle=HOUR)
 ROWS = [
     (dev(OK), "check e2e passed: reported by ci"),
-    (dev(said("dev", PENDING)), "check e2e is pending: reported by ci"),
-    (dev(said("dev", PENDING)),
+    (dev(evidence_of("dev", PENDING)), "check e2e is pending: reported by ci"),
+    (dev(evidence_of("dev", PENDING)),
      "ci (fanout report, when it has a result) or whoever may withdraw records (fanout withdraw)"),
-    (dev(OK, said("dev", FAILED, by="ann")),
+    (dev(OK, evidence_of("dev", FAILED, by="ann")),
      "check e2e is contradictory: passed by ci, failed by ann"),
-    (dev(OK, said("dev", FAILED, by="ann", link="U")),
+    (dev(OK, evidence_of("dev", FAILED, by="ann", link="U")),
      "check e2e is contradictory: passed by ci, failed by ann (U)"),
     (dev(LIFTED), "check e2e is overridden by ann"),
     (dev(rule=stage("dev", verification=(HEALTH,))), "check health has not been queried yet"),
@@ -116,18 +116,18 @@ ROWS = [
      "target Cluster/j is in stage join, which is a control-flow stage; choose one of: dev"),
     (soaked(decided(Action.PUBLISH, OverridableGate.AFTER, stage="prod", revision="v1")),
      "v1 is not ready in stage dev; its soak of 1h has not started"),
-    (prod(said("dev", FAILED)), "v1 failed in stage dev"),
+    (prod(evidence_of("dev", FAILED)), "v1 failed in stage dev"),
     (reading_object("2"), "ConfigMap/ca changed; d in stage dev is not ready with the new version"),
     (dev(has=replace(D, draft=draft("v2")), **QUEUED),
      "v2 waits until the variant is ready or has failed at v1 (inFlight: Serialize)"),
     (facts([DEV], [D, variant("e", "dev", draft=draft("v2"))], **QUEUED),
      "d goes first (inFlight: Serialize): it is not ready at v1 yet"),
-    (prod(OK, has=published("v2", 1), open_draft="v1", world={"revisions": "v1"}),
+    (prod(OK, has=published("v2", 1), open_draft="v1", policy_fields={"revisions": "v1"}),
      "its published revision is newer than v1; automation never downgrades"),
-    (prod(OK, world={"calendars": (PublicationCalendar("never", (NIGHT,), (NIGHT,)),)}),
+    (prod(OK, policy_fields={"calendars": (PublicationCalendar("never", (NIGHT,), (NIGHT,)),)}),
      "; it does not open again"),
     (prod(OK, BACK, rule=stage("prod", after("dev"), requires=(SIGNED,)),
-          has=published("v2", 1), open_draft="v1", world={"revisions": "v1 v2"}),
+          has=published("v2", 1), open_draft="v1", policy_fields={"revisions": "v1 v2"}),
      "check signed-off is not required again for a rollback to v1"),
     (dev(PROMOTED, has=replace(D, draft=draft("v2")), revisions="v1 v2 v3"),
      "decision x to publish v2 waits: the candidate is v3"),
@@ -150,9 +150,9 @@ ROWS = [
 ]  # fmt: skip
 
 
-def list_texts(world):
+def list_texts(policy_facts):
     """All sentences and actors of the holds and checks of a world."""
-    decision = evaluate_gates(world)
+    decision = evaluate_gates(policy_facts)
     others = (other for it in decision.stages.values() for other in it.others)
     items = (*decision.variants.values(), *decision.stages.values(), *others, decision)
     parts = [hold for it in items for hold in it.holds]
@@ -160,9 +160,9 @@ def list_texts(world):
     return {text for it in parts for text in (it.message, it.who)}
 
 
-@pytest.mark.parametrize(("world", "expected"), ROWS, ids=[expected for _, expected in ROWS])
-def test_a_sentence_of_a_world(world, expected):
-    texts = list_texts(world)
+@pytest.mark.parametrize(("policy_facts", "expected"), ROWS, ids=[expected for _, expected in ROWS])
+def test_a_sentence_of_a_world(policy_facts, expected):
+    texts = list_texts(policy_facts)
     assert any(expected in text for text in texts), "\n".join(texts)
 
 
@@ -173,8 +173,8 @@ def test_a_sentence_of_a_world(world, expected):
 def test_a_forecast_of_a_stage_behind_others_that_cannot_pass(names, expected):
     before = names.split()
     rules = [*map(stage, before), stage("prod", after(*before))]
-    world = facts(rules, [HELD], revisions="v1 v2")
-    result = forecast_stages(world, "v2", lambda instant: instant, {})["prod"]
+    policy_facts = facts(rules, [HELD], revisions="v1 v2")
+    result = forecast_stages(policy_facts, "v2", lambda instant: instant, {})["prod"]
     assert [it.message for it in result.holds] == [expected]
 
 
@@ -190,20 +190,20 @@ LIMITS = [
 ]
 
 
-@pytest.mark.parametrize(("present", "gone", "is_deleted", "expected"), LIMITS)
-def test_a_sentence_of_too_many_removals(present, gone, is_deleted, expected):
-    orphans = tuple(OrphanedVariant(f"p{it}", "prod") for it in range(gone))
-    world = RemovalFacts("web", (stage("prod"),), present, orphans, at(60), limit=1)
-    removals = evaluate_removals(replace(world, is_deleted=is_deleted))
+@pytest.mark.parametrize(("present", "orphan_count", "is_deleted", "expected"), LIMITS)
+def test_a_sentence_of_too_many_removals(present, orphan_count, is_deleted, expected):
+    orphans = tuple(OrphanedVariant(f"p{it}", "prod") for it in range(orphan_count))
+    removal = RemovalFacts("web", (stage("prod"),), present, orphans, at(60), limit=1)
+    removals = evaluate_removals(replace(removal, is_deleted=is_deleted))
     assert removals.limit.message == expected
 
 
 @pytest.mark.parametrize(("orphan", "expected"), REMOVALS)
 def test_a_sentence_of_a_removal(orphan, expected):
     stages = (stage("dev"), stage("prod", after("dev")))
-    gone = (orphan, OrphanedVariant("q", "prod"))
-    world = RemovalFacts("web", stages, 10, gone, at(60), limit=5)
-    holds = evaluate_removals(world).holds[orphan.name]
+    orphans = (orphan, OrphanedVariant("q", "prod"))
+    removal = RemovalFacts("web", stages, 10, orphans, at(60), limit=5)
+    holds = evaluate_removals(removal).holds[orphan.name]
     assert expected in [it.message for it in holds]
 
 
@@ -219,6 +219,6 @@ FORECASTS = [
 def test_a_sentence_of_a_forecast(variants, revision, expected):
     upstream = after("dev") if revision == "v1" else None
     rules = [stage("dev", verification=()), stage("prod", upstream, verification=())]
-    world = facts(rules, variants, revisions="v1 v2")
-    result = forecast_stages(world, revision, lambda instant: instant, {})["prod"]
+    policy_facts = facts(rules, variants, revisions="v1 v2")
+    result = forecast_stages(policy_facts, revision, lambda instant: instant, {})["prod"]
     assert expected in [*result.assumptions, *(it.message for it in result.holds)]

@@ -92,7 +92,7 @@ def variant(name: str, of: str, has: Publication | None = None, **fields) -> Var
 _COUNT = iter(range(10**9))
 
 
-def said(
+def evidence_of(
     of: str, status: Verdict, revision: str = "v1", *, when: float = 1, **fields
 ) -> EvidenceFacts:
     """Evidence about e2e of a stage, by ci."""
@@ -161,19 +161,19 @@ def facts(
     )
 
 
-def passed(when: float, left: float | None = None) -> RevisionHistory:
+def passed(when: float, left_at: float | None = None) -> RevisionHistory:
     """A recorded verdict, and when the stage moved on if it did."""
-    if left is None:
+    if left_at is None:
         return RevisionHistory(at(when))
-    return RevisionHistory(at(when), at(left), timedelta(minutes=left - when))
+    return RevisionHistory(at(when), at(left_at), timedelta(minutes=left_at - when))
 
 
-def later(world: PolicyFacts, now: float, *records: EvidenceFacts, **fields) -> PolicyFacts:
+def later(policy_facts: PolicyFacts, now: float, *records: EvidenceFacts, **fields) -> PolicyFacts:
     """Return the world after a pass and some time, with its memory and new records."""
-    history = evaluate_gates(world).history
-    known = world.records
-    said_since = replace(known, evidence=(*known.evidence, *records))
-    return replace(world, now=at(now), history=history, records=said_since, **fields)
+    history = evaluate_gates(policy_facts).history
+    records_before = policy_facts.records
+    said_since = replace(records_before, evidence=(*records_before.evidence, *records))
+    return replace(policy_facts, now=at(now), history=history, records=said_since, **fields)
 
 
 def reasons_of(decision: PolicyEvaluation, name: str) -> list[str]:
@@ -186,12 +186,12 @@ DEV, PROD = stage("dev"), stage("prod", after("dev"))
 SIGNED_PROD = stage("prod", after("dev"), requires=(SIGNED,))
 BY_HAND = stage("prod", after("dev"), automatic=False)
 READY_DEV = variant("d", "dev", published("v1"))
-OK = said("dev", PASSED)
+OK = evidence_of("dev", PASSED)
 
 
-def prod(*records, rule=PROD, has=None, open_draft="v1", now=10.0, world=None, **fields):
+def prod(*records, rule=PROD, has=None, open_draft="v1", now=10.0, policy_fields=None, **fields):
     """Prod's variant p behind dev, which is published at v1 and has what the records say."""
     if isinstance(open_draft, str):
         open_draft = draft(open_draft) if open_draft else None
     p = variant("p", "prod", has, draft=open_draft, **fields)
-    return facts((DEV, rule), (READY_DEV, p), *records, now=now, **(world or {}))
+    return facts((DEV, rule), (READY_DEV, p), *records, now=now, **(policy_fields or {}))

@@ -88,15 +88,15 @@ class Bare:
             ["git", "cat-file", "--batch"],
             cwd=self.path, input="\n".join(oids).encode(), capture_output=True, check=True,
         )  # fmt: skip
-        found, end = {}, 0
+        objects, end = {}, 0
         for (_, path), oid in zip(rows, oids, strict=True):
             head = done.stdout[end : done.stdout.index(b"\n", end)]
             assert head.startswith(f"{oid} blob ".encode()), (path, head)
             begin = end + len(head) + 1
             size = int(head.rpartition(b" ")[2])
-            found[path] = done.stdout[begin : begin + size].decode().rstrip("\n")
+            objects[path] = done.stdout[begin : begin + size].decode().rstrip("\n")
             end = begin + size + 1
-        return found
+        return objects
 
     def parents(self, commit: str) -> list[str]:
         """Ids of the parents of a commit."""
@@ -117,10 +117,10 @@ class Bare:
             capture_output=True,
             check=False,
         )
-        said = done.stdout + done.stderr.replace(
+        output = done.stdout + done.stderr.replace(
             b"notice: HEAD points to an unborn branch (main)\n", b""
         )
-        assert (done.returncode, said) == (0, b"")
+        assert (done.returncode, output) == (0, b"")
 
 
 def make_bare(path: Path, *options: str) -> Bare:
@@ -272,8 +272,8 @@ class Downstream:
             message="Publish\n",
             timestamp=WHEN + 1,
         )
-        gone = tuple(self.ref(path) for path in paths)
-        touched = [*gone, *(item.tag for item in merged), "refs/heads/main", VENDOR]
+        removed = tuple(self.ref(path) for path in paths)
+        touched = [*removed, *(item.tag for item in merged), "refs/heads/main", VENDOR]
         return self.change(
             **{
                 "expected": {ref: refs.get(ref, "") for ref in touched},
@@ -283,7 +283,7 @@ class Downstream:
                     for drafts in split_by_commit(merged)
                 ),
                 "vendor": vendor,
-                "removed_drafts": gone,
+                "removed_drafts": removed,
                 "drafts_under": UNDER,
             }
             | more

@@ -54,8 +54,8 @@ class Base:
         self.commits = [first, self.head]
         with open_mirror(self.mirror) as reader:
             root = reader.commit(self.head).tree
-            found = reader.paths(self.head, ["a", "a/b", *WIDE[:3]])
-        self.trees = [root, *(state.tree for state in found.values())]
+            states = reader.paths(self.head, ["a", "a/b", *WIDE[:3]])
+        self.trees = [root, *(state.tree for state in states.values())]
 
     def _write(self, parent, files):
         commit = FileCommit(
@@ -198,15 +198,15 @@ def sound(mirror, refs, *options):
     """
     lines = "".join(f"{oid} {ref}\n" for ref, oid in sorted(refs.items()))
     (mirror / "packed-refs").write_text(f"# pack-refs with: sorted \n{lines}")
-    status, said = git(mirror, "fsck", "--strict", "--full", "--no-dangling")
-    told = [line for line in said.splitlines() if not line.startswith("notice: ")]
-    assert (status, told) == (0, [])
+    status, output = git(mirror, "fsck", "--strict", "--full", "--no-dangling")
+    problems = [line for line in output.splitlines() if not line.startswith("notice: ")]
+    assert (status, problems) == (0, [])
     for pack in (mirror / "objects" / "pack").glob("*.pack"):
         assert git(mirror, "verify-pack", str(pack)) == (0, "")
         again = mirror / "again.idx"
         again.unlink(missing_ok=True)
-        status, said = git(mirror, "index-pack", *options, "-o", str(again), str(pack))
-        assert status == 0, said
+        status, output = git(mirror, "index-pack", *options, "-o", str(again), str(pack))
+        assert status == 0, output
         assert again.read_bytes() == pack.with_suffix(".idx").read_bytes()
 
 
@@ -216,15 +216,15 @@ def sound(mirror, refs, *options):
 @given(data=st.data())
 def test_the_object_writer_and_git_write_the_same(base, tmp_path_factory, data):
     change = data.draw(changes(base))
-    found = []
+    outcomes = []
     directory = tmp_path_factory.mktemp("writers")
     for writer in (ObjectWriter(), FastImport()):
         shutil.copytree(base.mirror, directory / "m.git")
-        found.append(outcome(writer, directory / "m.git", change))
-        if isinstance(found[-1], dict):
-            sound(directory / "m.git", found[-1])
+        outcomes.append(outcome(writer, directory / "m.git", change))
+        if isinstance(outcomes[-1], dict):
+            sound(directory / "m.git", outcomes[-1])
         shutil.rmtree(directory / "m.git")
-    assert found[0] == found[1]
+    assert outcomes[0] == outcomes[1]
 
 
 def forty(base):
@@ -303,7 +303,7 @@ def test_objects_at_large_offsets_are_read(base, tmp_path):
             assert (state.tree, reader.entries(state.tree)) == (stored.tree, stored.entries)
 
 
-def test_what_was_written_before_gives_the_same_pack_again(base, tmp_path):
+def test_a_repeated_write_yields_the_same_pack(base, tmp_path):
     """A push that failed is tried again: the mirror does not grow by it."""
     shutil.copytree(base.mirror, tmp_path / "m.git")
     counts = []
@@ -333,7 +333,7 @@ def state_publication(number):
 
 def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
     shutil.copytree(base.mirror, tmp_path / "m.git")
-    ref, head, known = "refs/heads/vendor", "", NO_STATEMENTS
+    ref, head, statement_index = "refs/heads/vendor", "", NO_STATEMENTS
     statements = [state_publication(number) for number in range(8_000)]
     for stated in (statements, [replace(statements[0], number=2)]):
         vendor = VendorCommit(
@@ -343,21 +343,21 @@ def test_more_statements_than_one_readable_commit_holds(base, tmp_path):
             message="Keep the pristine renderings\n",
             timestamp=5,
             statements=tuple(stated),
-            last_statements=known.newest_commit,
+            last_statements=statement_index.newest_commit,
         )
         change = RepositoryChange(remote=Remote("x"), identity=WHO, expected={}, vendor=vendor)
         head = ObjectWriter().write(tmp_path / "m.git", change).refs[ref]
         with open_mirror(tmp_path / "m.git") as reader:
-            known = read_statement_index(reader, head, known)
-            assert known == read_statement_index(reader, head, NO_STATEMENTS)
+            statement_index = read_statement_index(reader, head, statement_index)
+            assert statement_index == read_statement_index(reader, head, NO_STATEMENTS)
             assert reader.paths(head, ["published/a"])["published/a"].tree == base.trees[1]
         sound(tmp_path / "m.git", {ref: head})
-    assert known.by_path == {it.path: it for it in [*statements, *stated]}
+    assert statement_index.by_path == {it.path: it for it in [*statements, *stated]}
 
 
 def test_used_numbers_of_many_paths_are_read_back_from_the_vendor_branch(base, tmp_path):
     shutil.copytree(base.mirror, tmp_path / "m.git")
-    ref, head, known = "refs/heads/vendor", "", NO_STATEMENTS
+    ref, head, statement_index = "refs/heads/vendor", "", NO_STATEMENTS
     used = {f"{'deep/' * 39}{number:05}": number for number in range(1, 10_001)}
     for numbers in (used, {next(iter(used)): 7}):
         vendor = VendorCommit(
@@ -367,12 +367,12 @@ def test_used_numbers_of_many_paths_are_read_back_from_the_vendor_branch(base, t
             message="Keep the pristine renderings\n",
             timestamp=5,
             used_numbers=numbers,
-            last_statements=known.newest_commit,
+            last_statements=statement_index.newest_commit,
         )
         change = RepositoryChange(remote=Remote("x"), identity=WHO, expected={}, vendor=vendor)
         head = ObjectWriter().write(tmp_path / "m.git", change).refs[ref]
         with open_mirror(tmp_path / "m.git") as reader:
-            known = read_statement_index(reader, head, known)
-            assert known == read_statement_index(reader, head, NO_STATEMENTS)
+            statement_index = read_statement_index(reader, head, statement_index)
+            assert statement_index == read_statement_index(reader, head, NO_STATEMENTS)
         sound(tmp_path / "m.git", {ref: head})
-    assert known.used_numbers == {**used, next(iter(used)): 7}
+    assert statement_index.used_numbers == {**used, next(iter(used)): 7}

@@ -26,10 +26,10 @@ def test_case(case, tmp_path, monkeypatch, update_golden):
     monkeypatch.chdir(tmp_path)
     for name in ("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"):
         monkeypatch.setenv(name, "")  # set anew for each commit, and gone after the test
-    found = Case(case, tmp_path).play()
+    outcome = Case(case, tmp_path).play()
     if update_golden:
-        write(case / "expected", found)
-    assert found == below(case / "expected")
+        write(case / "expected", outcome)
+    assert outcome == below(case / "expected")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

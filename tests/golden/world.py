@@ -54,14 +54,14 @@ class Case:
             self.now += timedelta(minutes=1)
         plan = self._fanout("plan -o json")
         self._fanout("sweep")
-        found = {"plan.json": plan, "status.yaml": self._status()}
+        files = {"plan.json": plan, "status.yaml": self._status()}
         upstream = {item["repository"] for item in self._upstreams()}
         for name in self.repositories.keys() - upstream:
             repo = self.repositories[name]
-            found |= self._drafts(name, repo)
+            files |= self._drafts(name, repo)
             on_main = _packages(repo, "main")
-            found |= {f"published/{name}/{path}": text for path, text in on_main.items()}
-        return {path: text.replace(str(self.root), "$ROOT") for path, text in found.items()}
+            files |= {f"published/{name}/{path}": text for path, text in on_main.items()}
+        return {path: text.replace(str(self.root), "$ROOT") for path, text in files.items()}
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         for path in sorted(self.policies.glob("*.yaml")):
@@ -110,23 +110,23 @@ class Case:
 
     def _status(self) -> str:
         """Return the output of `fanout get` by object name, reduced to the compared fields."""
-        found = {
+        items = {
             noun: {item["metadata"]["name"]: short(item) for item in self._get(noun)}
             for noun, short in SHORT.items()
         }
-        return yaml.safe_dump(found, width=120, sort_keys=False)
+        return yaml.safe_dump(items, width=120, sort_keys=False)
 
     def _get(self, noun: str) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = json.loads(self._fanout(f"get {noun} -o json"))["items"]
         return items
 
     def _drafts(self, name: str, repo: Repo) -> dict[str, str]:
-        found: dict[str, str] = {}
+        files: dict[str, str] = {}
         for branch in repo.drafts():
             path = branch.rpartition("/")[0]
             inside = _packages(repo, f"drafts/default/{branch}", path)
-            found |= {f"drafts/{name}/{file}": text for file, text in inside.items()}
-        return found
+            files |= {f"drafts/{name}/{file}": text for file, text in inside.items()}
+        return files
 
 
 def _stage(item: dict[str, Any]) -> dict[str, Any]:

@@ -71,11 +71,11 @@ class StatusWorld:
         cls, server: KubeServer, namespace: str, root: Path, sites: dict[str, tuple[str, str]]
     ) -> "StatusWorld":
         fleet = Fleet.build(root, sites)
-        world = cls(server, namespace, fleet)
+        cluster = cls(server, namespace, fleet)
         for path in (root / "policies").glob("*.yaml"):
-            world.move(path)
-        world.apply()
-        return world
+            cluster.move(path)
+        cluster.apply()
+        return cluster
 
     def move(self, path: Path) -> None:
         """Write the namespace into the objects of a file."""
@@ -134,8 +134,8 @@ class StatusWorld:
         declared = ApiInventory(ListedObjects(self.connection)).read()
         self.declared, mode = declared, PassMode(publish=publish)
         self.thread.begin_round([], self.declared)
-        world, reconciler = self.program.world, self.program.reconciler
-        report = run_pass(world, reconciler, declared, self.fleet.now, mode)
+        access, reconciler = self.program.world, self.program.reconciler
+        report = run_pass(access, reconciler, declared, self.fleet.now, mode)
         self.thread.end_round(ScheduledPass(report, list_subjects(declared)), None)
         if show:
             self.show(problem)

@@ -249,7 +249,7 @@ SPEAKERS = [
 @pytest.mark.parametrize(
     ("_", "by", "manifest", "refusal"), SPEAKERS, ids=map(itemgetter(0), SPEAKERS)
 )
-def test_who_speaks(server, _, by, manifest, refusal):
+def test_an_author_may_record_only_under_the_own_name(server, _, by, manifest, refusal):
     if refusal:
         assert refusal_of(server, manifest, by).startswith(refusal)
     else:

@@ -41,7 +41,7 @@ def test_a_secret_is_read_from_its_namespace_and_never_shown(kube_server, kube_n
     assert "s3cr3t-word" not in redactor.redact_text("remote: s3cr3t-word is wrong")
 
 
-def test_those_of_the_administrator_have_no_namespace(kube_server):
+def test_secrets_of_the_administrator_have_no_namespace(kube_server):
     secret = open_secrets(kube_server, Redactor()).get("", "host")
     assert secret.password == "token-of-the-administrator"
 

@@ -155,9 +155,9 @@ def test_a_secret_is_no_source_and_a_repository_of_others_no_destination(tenant)
     assert "a Secret cannot be injected" in refusal
     secretive.unlink()
     mine.apply()
-    told = mine.ask("plan", "--new-records")
-    assert told.code == 3
-    shown = " ".join((told.out + told.err).split())
+    result = mine.ask("plan", "--new-records")
+    assert result.code == 3
+    shown = " ".join((result.out + result.err).split())
     assert f"there is no Repository vault that namespace {mine.namespace} may use" in shown
     assert "hidden" not in shown
     plan = mine.ask("plan", "--new-records", "-o", "json").json

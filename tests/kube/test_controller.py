@@ -110,7 +110,7 @@ def test_objects_that_change_together_are_one_round(twin: Twin, start: Start, si
     with ThreadPoolExecutor(CONNECTIONS) as executor:
         send = partial(connection.send, body=body, content_type=MERGE_TYPE)
         # The process stands still meanwhile, so that it meets all changes at once however busy the
-        # machine is; that changes settle is in tests/controller/test_loop.py.
+        # machine is; that changes settle is in tests/controller/test_run_loop.py.
         controller.process.send_signal(SIGSTOP)
         try:
             list(executor.map(lambda name: send("PATCH", f"{path}/{name}"), sites or {}))

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from api import test_checks, test_stage_fields
-from api.test_validation import example
+from api import test_stages, test_stages_checks
+from api.test_object_validation import MISTAKES, example
 from kube.mutations import mutate_all, read_complete_objects
 from kube.objects import Named, refusal_of, sent
 from kube.record_fleet import wait_until
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.kube
 
 def valid_objects() -> Iterator[Named]:
     """Yield each object of the tests' tables that is valid, beside the samples."""
-    for sentence, data in test_stage_fields.RIGHT:
+    for sentence, data in test_stages.RIGHT:
         yield sentence, data
-    for sentence, check in test_checks.RIGHT:
+    for sentence, check in test_stages_checks.RIGHT:
         for group in ("verification", "requires"):
-            yield f"{sentence} ({group})", test_checks.with_check(check, group)
+            yield f"{sentence} ({group})", test_stages_checks.with_check(check, group)
 
 
 def test_the_server_takes_what_validation_takes(server: KubeServer, kube_namespace: str):
@@ -62,21 +62,13 @@ def test_defaults_of_the_server_change_no_meaning(server: KubeServer, kube_names
     assert compared > 300
 
 
-READABLE = [
-    ("no such stage", "stages: [dev]}, ", "stages: [deev]}, ", "no stage has this name"),
-    ("two revisions", "semver: ", "latest: true, semver: ", "exactly one of tag, semver, latest"),
-    ("101 percent", "require: All", 'atLeast: "101%"', "atLeast in body should match '^(100|"),
-    ("days", "soak: 24h", "soak: 1d", "spec.stages[3].after.soak"),
-    ("eleven years", "soak: 24h", "soak: 100000h", "at most 87600h"),
-    ("a stage twice", "{name: dev, ", "{name: prod}\n  - {name: dev, ", "Duplicate value"),
-]  # fmt: skip
+READABLE = [row for row in MISTAKES if "server" in row]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"), [row[1:] for row in READABLE], ids=[row[0] for row in READABLE]
-)
-def test_a_refusal_says_what_is_wrong(server, kube_namespace, old, new, told):
-    assert told in refusal_of(server, sent(example("UpstreamPolicy", old, new), kube_namespace))
+@pytest.mark.parametrize("row", READABLE, ids=[row["sentence"] for row in READABLE])
+def test_a_refusal_names_the_mistake(server, kube_namespace, row):
+    data = example(row["kind"], row["text"], row["instead"])
+    assert row["server"] in refusal_of(server, sent(data, kube_namespace))
 
 
 def loosened(schema: Any) -> Any:

@@ -14,15 +14,15 @@ SITES = {"ams": ("dev", "edge")}
 
 
 @pytest.fixture
-def world(server: KubeServer, kube_namespace: str, tmp_path: Path) -> Iterator[StatusWorld]:
-    world = StatusWorld.build(server, kube_namespace, tmp_path, SITES)
-    with world.process():
-        yield world
+def cluster(server: KubeServer, kube_namespace: str, tmp_path: Path) -> Iterator[StatusWorld]:
+    cluster = StatusWorld.build(server, kube_namespace, tmp_path, SITES)
+    with cluster.process():
+        yield cluster
 
 
-def conditions(world: StatusWorld, kind: str, name: str) -> dict[str, Any]:
+def conditions(cluster: StatusWorld, kind: str, name: str) -> dict[str, Any]:
     """Return the conditions of an object by their types."""
-    return {it["type"]: it for it in world.get(kind, name)["status"]["conditions"]}
+    return {it["type"]: it for it in cluster.get(kind, name)["status"]["conditions"]}
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
@@ -41,25 +41,25 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("_", "spec", "words"), WRONG, ids=[it[0] for it in WRONG])
-def test_an_error_of_a_policy_is_in_its_status(world: StatusWorld, _, spec, words):
-    world.settle()
-    policy = world.manifest("UpstreamPolicy", "monitoring")
-    before = world.get("UpstreamPolicy", "monitoring")["spec"]
-    world.server.patch(policy, {"spec": spec})
-    world.settle()
-    present = conditions(world, "UpstreamPolicy", "monitoring")
+def test_an_error_of_a_policy_is_in_its_status(cluster: StatusWorld, _, spec, words):
+    cluster.settle()
+    policy = cluster.manifest("UpstreamPolicy", "monitoring")
+    before = cluster.get("UpstreamPolicy", "monitoring")["spec"]
+    cluster.server.patch(policy, {"spec": spec})
+    cluster.settle()
+    present = conditions(cluster, "UpstreamPolicy", "monitoring")
     assert present["Ready"]["status"] == "False"
     assert present["Stalled"]["status"] == "True"
     assert words in present["Stalled"]["message"]
     assert "Reconciling" not in present
-    world.server.patch(policy, {"spec": before})
-    world.settle()
-    assert "Stalled" not in conditions(world, "UpstreamPolicy", "monitoring")
+    cluster.server.patch(policy, {"spec": before})
+    cluster.settle()
+    assert "Stalled" not in conditions(cluster, "UpstreamPolicy", "monitoring")
 
 
-def test_an_error_of_a_variant_written_by_hand_is_in_its_status(world: StatusWorld):
+def test_an_error_of_a_variant_written_by_hand_is_in_its_status(cluster: StatusWorld):
     variant = {
-        **world.manifest("PackageVariant", "solo"),
+        **cluster.manifest("PackageVariant", "solo"),
         "spec": {
             "upstream": {
                 "repository": "blueprints",
@@ -69,38 +69,38 @@ def test_an_error_of_a_variant_written_by_hand_is_in_its_status(world: StatusWor
             "downstream": {"repository": "edge", "package": "solo"},
         },
     }
-    world.server.create(variant)
-    world.settle()
-    stalled = conditions(world, "PackageVariant", "solo")["Stalled"]
+    cluster.server.create(variant)
+    cluster.settle()
+    stalled = conditions(cluster, "PackageVariant", "solo")["Stalled"]
     assert "spec.upstream.revision.semver: " in stalled["message"]
 
 
-def test_a_promotion_policy_says_that_it_names_an_unknown_policy(world: StatusWorld):
-    promotion = world.manifest("PromotionPolicy", "everything")
-    world.server.patch(promotion, {"spec": {"policies": ["monitorin"]}})
-    world.settle()
-    present = conditions(world, "PromotionPolicy", "everything")
+def test_a_promotion_policy_says_that_it_names_an_unknown_policy(cluster: StatusWorld):
+    promotion = cluster.manifest("PromotionPolicy", "everything")
+    cluster.server.patch(promotion, {"spec": {"policies": ["monitorin"]}})
+    cluster.settle()
+    present = conditions(cluster, "PromotionPolicy", "everything")
     assert (present["Ready"]["status"], present["Ready"]["reason"]) == ("False", "InvalidObject")
     assert "there is no UpstreamPolicy monitorin in this namespace" in present["Stalled"]["message"]
-    world.server.patch(promotion, {"spec": {"policies": ["monitoring"]}})
-    world.settle()
-    present = conditions(world, "PromotionPolicy", "everything")
+    cluster.server.patch(promotion, {"spec": {"policies": ["monitoring"]}})
+    cluster.settle()
+    present = conditions(cluster, "PromotionPolicy", "everything")
     assert (present["Ready"]["status"], present["Ready"]["reason"]) == ("True", "Ready")
     assert "Stalled" not in present
 
 
-def test_an_error_that_another_object_ends_is_no_more_in_the_status(world: StatusWorld):
+def test_an_error_that_another_object_ends_is_no_more_in_the_status(cluster: StatusWorld):
     """The policy itself does not change, and its result may not either."""
-    world.settle()
+    cluster.settle()
     promotion = {
-        **world.manifest("PromotionPolicy", "early"),
+        **cluster.manifest("PromotionPolicy", "early"),
         "spec": {"policies": ["logging"], "autoPromotion": {"stages": ["*"]}},
     }
-    world.server.create(promotion)
-    world.settle()
-    assert "Stalled" in conditions(world, "PromotionPolicy", "early")
-    policy = world.get("UpstreamPolicy", "monitoring")
-    logging = {**world.manifest("UpstreamPolicy", "logging"), "spec": policy["spec"]}
-    world.server.create(logging)
-    world.run_round()
-    assert "Stalled" not in conditions(world, "PromotionPolicy", "early")
+    cluster.server.create(promotion)
+    cluster.settle()
+    assert "Stalled" in conditions(cluster, "PromotionPolicy", "early")
+    policy = cluster.get("UpstreamPolicy", "monitoring")
+    logging = {**cluster.manifest("UpstreamPolicy", "logging"), "spec": policy["spec"]}
+    cluster.server.create(logging)
+    cluster.run_round()
+    assert "Stalled" not in conditions(cluster, "PromotionPolicy", "early")

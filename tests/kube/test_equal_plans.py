@@ -74,10 +74,10 @@ READER_OPTIONS = re.compile(r" (-A|(-f|-n|--(context|kubeconfig|records|state-di
 class World:
     """The objects of a sample, in files and in an API server, and the repositories of both."""
 
-    def __init__(self, server: KubeServer, root: Path, sample: str) -> None:
+    def __init__(self, server: KubeServer, root: Path, sample_name: str) -> None:
         self.server = server
         self.fleet = Fleet(root)
-        texts = [path.read_text(encoding="utf-8") for path in SAMPLES[sample]]
+        texts = [path.read_text(encoding="utf-8") for path in SAMPLES[sample_name]]
         objects = [item for text in texts for item in yaml.safe_load_all(text) if item]
         self.objects: list[Object] = [self._locate(it) for it in objects]
         policy, *_ = (it for it in self.objects if it["kind"] == "UpstreamPolicy")
@@ -88,7 +88,7 @@ class World:
         for repo in self.repos:
             repo.commit("main", {"README.md": "hello\n"}, "first commit")
         upstream = policy["spec"]["upstream"]
-        package, source = upstream["package"], CASES / sample / "input" / "upstream" / "v1"
+        package, source = upstream["package"], CASES / sample_name / "input" / "upstream" / "v1"
         files = {f"{package}/{path}": text for path, text in PACKAGE.items()}
         repo = repos[upstream["repository"]]
         commit = repo.commit("main", below(source) or files, f"{package} v1")
@@ -160,7 +160,7 @@ def sample_server(server: KubeServer) -> Iterator[KubeServer]:
 
 
 @pytest.fixture(scope="module", params=SAMPLES)
-def world(
+def installation(
     request: pytest.FixtureRequest,
     sample_server: KubeServer,
     tmp_path_factory: pytest.TempPathFactory,
@@ -212,10 +212,10 @@ def variations(draw: st.DrawFn, objects: list[Object], broken: Object) -> list[O
 
 @settings(max_examples=EXAMPLES)
 @given(st.data())
-def test_a_plan_from_an_api_server_is_the_plan_from_files(world: World, data: st.DataObject):
-    world.declare(data.draw(variations(world.objects, world.broken)))
-    files, cluster = world.plan(), world.plan_cluster()
+def test_a_plan_from_an_api_server_is_the_plan_from_files(installation: World, data: st.DataObject):
+    installation.declare(data.draw(variations(installation.objects, installation.broken)))
+    files, cluster = installation.plan(), installation.plan_cluster()
     assert cluster.code == files.code, (files.err, cluster.err)
-    assert world.without_places(cluster.out) == world.without_places(files.out)
-    lines = (world.without_places(it.err).splitlines() for it in (files, cluster))
+    assert installation.without_places(cluster.out) == installation.without_places(files.out)
+    lines = (installation.without_places(it.err).splitlines() for it in (files, cluster))
     assert sorted(next(lines)) == sorted(next(lines))

@@ -116,30 +116,30 @@ class World:
 
 
 @pytest.fixture
-def world(base_server: KubeServer, kube_namespace: str, tmp_path: Path) -> World:
+def cluster(base_server: KubeServer, kube_namespace: str, tmp_path: Path) -> World:
     return World(base_server, kube_namespace, tmp_path)
 
 
 @pytest.fixture
-def published(world: World) -> World:
+def published(cluster: World) -> World:
     """Both sites are published."""
-    world.rounds(4)
-    assert world.packages() == ["sites/ams"]
-    report(world)
-    world.rounds(3)
-    assert world.packages() == ["sites/ams", "sites/cph"]
-    return world
+    cluster.rounds(4)
+    assert cluster.packages() == ["sites/ams"]
+    report(cluster)
+    cluster.rounds(3)
+    assert cluster.packages() == ["sites/ams", "sites/cph"]
+    return cluster
 
 
-def report(world: World) -> None:
+def report(cluster: World) -> None:
     """Record evidence in Git, as a verb on files does."""
-    path = world.fleet.root / "policies"
+    path = cluster.fleet.root / "policies"
     for file in path.glob("*.yaml"):
         documents = list(yaml.safe_load_all(file.read_text()))
         for document in documents:
-            document["metadata"]["namespace"] = world.namespace
+            document["metadata"]["namespace"] = cluster.namespace
         file.write_text(yaml.safe_dump_all(documents))
-    done = world.fleet.report("dev", "v1", "passed", "-n", world.namespace)
+    done = cluster.fleet.report("dev", "v1", "passed", "-n", cluster.namespace)
     assert done.code == 0, done.err
 
 
@@ -148,14 +148,14 @@ def finalizers(item: dict[str, Any]) -> list[str]:
     return names
 
 
-def test_it_is_there_before_the_first_draft(world: World):
-    declared = world.read()
-    assert world.finalizers.add_missing(declared) is declared
-    assert finalizers(world.get()) == [FINALIZER]
-    version = world.get()["metadata"]["resourceVersion"]
-    world.rounds(3)
-    assert world.get()["metadata"]["resourceVersion"] == version
-    assert world.packages() == ["sites/ams"]
+def test_the_finalizer_is_present_before_the_first_draft(cluster: World):
+    declared = cluster.read()
+    assert cluster.finalizers.add_missing(declared) is declared
+    assert finalizers(cluster.get()) == [FINALIZER]
+    version = cluster.get()["metadata"]["resourceVersion"]
+    cluster.rounds(3)
+    assert cluster.get()["metadata"]["resourceVersion"] == version
+    assert cluster.packages() == ["sites/ams"]
 
 
 def test_a_deleted_policy_stays_until_somebody_confirms(published: World):
@@ -177,14 +177,14 @@ def test_a_deleted_policy_asks_nobody_for_targets(published: World):
     published.delete()
     published.rounds(2)
     root = published.fleet.root
-    told = published.fleet.run(
+    result = published.fleet.run(
         *("explain", "monitoring", "-n", published.namespace, "--context", CONTROLLER),
         *("--kubeconfig", str(published.server.kubeconfig), "--state-dir", str(root / "reader")),
         *("--records", str(root / published.fleet.state / "records.git")),
         files=False,
     )
-    assert "TooManyRemovals" in told.out
-    assert "no target is in stage" not in told.out
+    assert "TooManyRemovals" in result.out
+    assert "no target is in stage" not in result.out
 
 
 def test_a_deleted_policy_with_orphan_goes_and_its_packages_stay(published: World):
@@ -213,12 +213,12 @@ def test_a_policy_made_again_is_published_again_by_nobody(published: World):
     assert len(published.fleet.repos["core"].tags()) == 1
 
 
-def test_a_policy_that_wrote_nothing_goes_in_one_round(world: World):
-    world.finalizers.add_missing(world.read())
-    world.delete()
-    assert world.exists()
-    world.round()
-    assert not world.exists()
+def test_a_policy_that_wrote_nothing_goes_in_one_round(cluster: World):
+    cluster.finalizers.add_missing(cluster.read())
+    cluster.delete()
+    assert cluster.exists()
+    cluster.round()
+    assert not cluster.exists()
 
 
 def test_a_repository_that_does_not_respond_keeps_the_policy(published: World):
@@ -234,64 +234,66 @@ def test_a_repository_that_does_not_respond_keeps_the_policy(published: World):
     assert published.packages() == []
 
 
-def test_a_variant_written_by_hand_goes_with_its_package(world: World):
-    world.fleet.write("by-hand.yaml", BY_HAND)
-    world.apply()
-    world.rounds(4)
-    assert finalizers(world.get("PackageVariant", "oslo")) == [FINALIZER]
-    assert "hand/oslo" in world.packages()
-    world.delete("PackageVariant", "oslo")
-    world.rounds(3)
-    assert not world.exists("PackageVariant", "oslo")
-    assert world.packages() == ["sites/ams"]
+def test_a_variant_written_by_hand_goes_with_its_package(cluster: World):
+    cluster.fleet.write("by-hand.yaml", BY_HAND)
+    cluster.apply()
+    cluster.rounds(4)
+    assert finalizers(cluster.get("PackageVariant", "oslo")) == [FINALIZER]
+    assert "hand/oslo" in cluster.packages()
+    cluster.delete("PackageVariant", "oslo")
+    cluster.rounds(3)
+    assert not cluster.exists("PackageVariant", "oslo")
+    assert cluster.packages() == ["sites/ams"]
 
 
-def test_finalizers_of_others_stay(world: World):
-    item = world.get()
-    world.server.patch(item, {"metadata": {"finalizers": ["example.com/backup"]}})
-    declared = world.read()
-    world.finalizers.add_missing(declared)
-    assert finalizers(world.get()) == ["example.com/backup", FINALIZER]
-    world.delete()
-    world.rounds(2)
-    assert finalizers(world.get()) == ["example.com/backup"]
+def test_finalizers_of_others_stay(cluster: World):
+    item = cluster.get()
+    cluster.server.patch(item, {"metadata": {"finalizers": ["example.com/backup"]}})
+    declared = cluster.read()
+    cluster.finalizers.add_missing(declared)
+    assert finalizers(cluster.get()) == ["example.com/backup", FINALIZER]
+    cluster.delete()
+    cluster.rounds(2)
+    assert finalizers(cluster.get()) == ["example.com/backup"]
 
 
-def test_an_inventory_shows_what_has_it(world: World):
-    inventory = FinalizedInventory(ApiInventory(ListedObjects(world.connection)), world.finalizers)
+def test_an_inventory_shows_what_has_it(cluster: World):
+    inventory = FinalizedInventory(
+        ApiInventory(ListedObjects(cluster.connection)), cluster.finalizers
+    )
     declared = inventory.read()
-    assert finalizers(world.get()) == [FINALIZER]
+    assert finalizers(cluster.get()) == [FINALIZER]
     assert [it.metadata.name for it in declared.policies] == ["monitoring"]
     assert inventory.read() is declared
 
 
-def test_an_inventory_leaves_out_what_has_it_not_and_stays_the_same_value(world: World):
-    reader = RemovalFinalizers(open_connection(world.server.kubeconfig, "carol"))
-    inventory = FinalizedInventory(ApiInventory(ListedObjects(world.connection)), reader)
+def test_an_inventory_leaves_out_what_has_it_not_and_stays_the_same_value(cluster: World):
+    reader = RemovalFinalizers(open_connection(cluster.server.kubeconfig, "carol"))
+    inventory = FinalizedInventory(ApiInventory(ListedObjects(cluster.connection)), reader)
     declared = inventory.read()
     assert declared.policies == ()
     assert inventory.read() is declared
 
 
-def test_an_object_that_cannot_get_it_is_left_out_and_the_others_go_on(world: World):
+def test_an_object_that_cannot_get_it_is_left_out_and_the_others_go_on(cluster: World):
     """Without it a deletion would leave packages behind."""
-    declared = world.read()
-    world.delete()  # nobody holds it, so it is gone
-    world.fleet.write("by-hand.yaml", BY_HAND)
-    world.fleet.remove("policy.yaml")
-    world.apply()
-    both = world.read()
+    declared = cluster.read()
+    cluster.delete()  # nobody holds it, so it is gone
+    cluster.fleet.write("by-hand.yaml", BY_HAND)
+    cluster.fleet.remove("policy.yaml")
+    cluster.apply()
+    both = cluster.read()
     mixed = replace(both, policies=declared.policies)
-    held = world.finalizers.add_missing(mixed)
+    held = cluster.finalizers.add_missing(mixed)
     assert [it.metadata.name for it in held.policies] == []
     assert [it.metadata.name for it in held.variants] == ["oslo"]
     assert [(it.kind, it.name) for it in held.left_out] == [("UpstreamPolicy", "monitoring")]
     assert "fanout.dev/removal cannot be added" in str(held.faults[-1])
 
 
-def test_without_the_right_to_patch_nothing_is_written(world: World):
-    reader = RemovalFinalizers(open_connection(world.server.kubeconfig, "carol"))
-    held = reader.add_missing(world.read())
+def test_without_the_right_to_patch_nothing_is_written(cluster: World):
+    reader = RemovalFinalizers(open_connection(cluster.server.kubeconfig, "carol"))
+    held = reader.add_missing(cluster.read())
     assert held.policies == ()
     [fault] = [str(it) for it in held.faults if FINALIZER in str(it)]
     assert 'cannot get resource "upstreampolicies" in API group "fanout.dev"' in fault

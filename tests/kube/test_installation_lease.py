@@ -79,19 +79,19 @@ def test_processes_of_one_installation_share_a_lease(server: KubeServer, kube_na
     assert len(server.list(LEASES, "Lease", kube_namespace)) == 1
 
 
-def test_who_must_not_write_leases_stays_behind_and_who_must_not_list_them_goes_on(
+def test_an_installation_without_write_access_yields_and_one_without_list_access_continues(
     admission_server: KubeServer, kube_namespace: str, caplog: pytest.LogCaptureFixture
 ):
     admin = open_connection(admission_server.kubeconfig, "admin")
     controller = open_connection(admission_server.kubeconfig, CONTROLLER)
-    stranger = open_connection(admission_server.kubeconfig, "carol")
+    outsider = open_connection(admission_server.kubeconfig, "carol")
     alone = InstallationLease(controller, kube_namespace, "b", RECORDS[1])
     alone.renew()
     assert alone.find_obstacle() == ""
     InstallationLease(admin, kube_namespace, "a", RECORDS[0]).renew()
     alone.renew()
     assert RECORDS[0] in alone.find_obstacle()
-    without = InstallationLease(stranger, kube_namespace, "c", RECORDS[1])
+    without = InstallationLease(outsider, kube_namespace, "c", RECORDS[1])
     without.renew()
     assert without.find_obstacle() == ""
     own = InstallationLease(controller, "fanout-system", "b", RECORDS[1])
@@ -135,8 +135,8 @@ def test_a_second_installation_leaves_the_statuses_alone_until_the_first_has_end
     before = statuses(twin)
     second = begin_in_base(begin, twin, tmp_path, str(paths[1]), "-b")
     second.until(lambda: [it for it in second.log() if it["event"] == "Status is not written"])
-    [told] = [it for it in second.log() if it["event"] == "Status is not written"]
-    assert f"with the records {paths[0]} (Lease fanout-system/fanout-" in told["problem"]
+    [line] = [it for it in second.log() if it["event"] == "Status is not written"]
+    assert f"with the records {paths[0]} (Lease fanout-system/fanout-" in line["problem"]
     second.until(lambda: are_steady(twin))
     assert statuses(twin) == before
     assert not [it for it in first.log() if it["event"] == "Status is not written"]

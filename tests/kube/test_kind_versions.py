@@ -187,7 +187,7 @@ def test_an_open_injector_with_a_version_reads_that_version():
     objects = inventory.read().objects
     for kind in (CLUSTER, HEALTH):
         for version in ("v1", "v1beta1"):
-            found = objects.get(*kind, "one", "ams", version)
-            assert found is not None
-            assert found["spec"] == {"fieldsOf": version}
+            value = objects.get(*kind, "one", "ams", version)
+            assert value is not None
+            assert value["spec"] == {"fieldsOf": version}
     assert not inventory.require(injected), "both have been read"

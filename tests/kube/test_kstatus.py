@@ -15,7 +15,7 @@ KINDS = ("Repository", "PromotionPolicy", "UpstreamPolicy", "PackageVariant")
 
 
 @pytest.fixture
-def world(server: KubeServer, kube_namespace: str, tmp_path: Path) -> StatusWorld:
+def cluster(server: KubeServer, kube_namespace: str, tmp_path: Path) -> StatusWorld:
     """Return a site in dev before one in prod."""
     sites = {"ams": ("dev", "edge"), "cph": ("prod", "core")}
     return StatusWorld.build(server, kube_namespace, tmp_path, sites)
@@ -29,58 +29,61 @@ def ask(items: list[dict[str, Any]]) -> dict[str, str]:
     return dict(line.split("\t") for line in done.stdout.splitlines())
 
 
-def statuses(world: StatusWorld) -> dict[str, set[str]]:
+def statuses(cluster: StatusWorld) -> dict[str, set[str]]:
     """Return what kstatus computes of all objects, by kind."""
     return {
-        kind: {*ask(world.server.list("fanout.dev/v1alpha1", kind, world.namespace)).values()}
+        kind: {*ask(cluster.server.list("fanout.dev/v1alpha1", kind, cluster.namespace)).values()}
         for kind in KINDS
     }
 
 
-def of_site(world: StatusWorld, site: str) -> str:
-    [status] = ask([world.variants()[site]]).values()
+def of_site(cluster: StatusWorld, site: str) -> str:
+    [status] = ask([cluster.variants()[site]]).values()
     return status
 
 
-def test_a_rollout_is_in_progress_until_all_is_ready(world: StatusWorld):
-    with world.process():
-        world.settle()
-        assert (of_site(world, "ams"), of_site(world, "cph")) == ("InProgress", "InProgress")
-        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
-        world.report("dev", "v1")
+def test_a_rollout_is_in_progress_until_all_is_ready(cluster: StatusWorld):
+    with cluster.process():
+        cluster.settle()
+        assert (of_site(cluster, "ams"), of_site(cluster, "cph")) == (
+            "InProgress",
+            "InProgress",
+        )
+        assert statuses(cluster)["UpstreamPolicy"] == {"InProgress"}
+        cluster.report("dev", "v1")
         for _ in range(2):
-            world.fleet.later(hours=2)
-            world.settle()
-        assert statuses(world) == {key: {"Current"} for key in KINDS}
+            cluster.fleet.later(hours=2)
+            cluster.settle()
+        assert statuses(cluster) == {key: {"Current"} for key in KINDS}
 
 
-def test_a_change_is_in_progress_until_a_round_has_seen_it(world: StatusWorld):
-    policy = world.manifest("UpstreamPolicy", "monitoring")
-    with world.process():
-        world.settle()
-        world.report("dev", "v1")
+def test_a_change_is_in_progress_until_a_round_has_seen_it(cluster: StatusWorld):
+    policy = cluster.manifest("UpstreamPolicy", "monitoring")
+    with cluster.process():
+        cluster.settle()
+        cluster.report("dev", "v1")
         for _ in range(2):
-            world.fleet.later(hours=2)
-            world.settle()
-        world.server.patch(policy, {"spec": {"removalLimit": 5}})
-        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
-        world.settle()
-        assert statuses(world)["UpstreamPolicy"] == {"Current"}
+            cluster.fleet.later(hours=2)
+            cluster.settle()
+        cluster.server.patch(policy, {"spec": {"removalLimit": 5}})
+        assert statuses(cluster)["UpstreamPolicy"] == {"InProgress"}
+        cluster.settle()
+        assert statuses(cluster)["UpstreamPolicy"] == {"Current"}
 
 
-def test_what_only_a_person_can_end_has_failed(world: StatusWorld):
-    with world.process():
-        world.settle()
-        world.report("dev", "v1", "failed")
-        world.settle()
-        assert of_site(world, "ams") == "Failed"
-        assert statuses(world)["UpstreamPolicy"] == {"Failed"}
+def test_a_policy_that_only_a_person_can_resume_has_failed(cluster: StatusWorld):
+    with cluster.process():
+        cluster.settle()
+        cluster.report("dev", "v1", "failed")
+        cluster.settle()
+        assert of_site(cluster, "ams") == "Failed"
+        assert statuses(cluster)["UpstreamPolicy"] == {"Failed"}
 
 
-def test_what_is_suspended_before_it_is_ready_is_in_progress(world: StatusWorld):
-    policy = world.manifest("UpstreamPolicy", "monitoring")
-    with world.process():
-        world.settle()
-        world.server.patch(policy, {"spec": {"suspend": True}})
-        world.settle()
-        assert statuses(world)["UpstreamPolicy"] == {"InProgress"}
+def test_a_policy_suspended_before_it_is_ready_is_in_progress(cluster: StatusWorld):
+    policy = cluster.manifest("UpstreamPolicy", "monitoring")
+    with cluster.process():
+        cluster.settle()
+        cluster.server.patch(policy, {"spec": {"suspend": True}})
+        cluster.settle()
+        assert statuses(cluster)["UpstreamPolicy"] == {"InProgress"}

@@ -34,9 +34,9 @@ def settings(namespace: str, name: str = "settings", **data: str):
 @pytest.mark.parametrize("user", GROUPS)
 def test_the_server_knows_who_asks_and_the_groups(kube_server: KubeServer, user: str):
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview", "metadata": {}}
-    known = kube_server.create(review, by=user)["status"]["userInfo"]
-    assert known["username"] == user
-    assert set(known["groups"]) == {*GROUPS[user], "system:authenticated"}
+    user_info = kube_server.create(review, by=user)["status"]["userInfo"]
+    assert user_info["username"] == user
+    assert set(user_info["groups"]) == {*GROUPS[user], "system:authenticated"}
     whoami = kube_server.kubectl("auth", "whoami", "-o", "jsonpath={.status..username}", by=user)
     assert whoami.stdout == user
 

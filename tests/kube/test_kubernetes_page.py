@@ -61,7 +61,7 @@ def read_pod(server: KubeServer) -> dict[str, Any]:
     }
 
 
-def test_its_commands_install_the_controller_and_bind_the_roles(
+def test_the_page_s_commands_install_the_controller_and_bind_the_roles(
     installed: tuple[KubeServer, Path],
 ):
     server, root = installed
@@ -83,7 +83,7 @@ def test_sizes_and_network_are_applied_after_them(installed: tuple[KubeServer, P
     assert sized == {it: before[it] for it in sized}
 
 
-def test_its_table_has_the_roles_of_the_base_with_their_verbs():
+def test_the_page_s_table_has_the_roles_of_the_base_with_their_verbs():
     rows = re.findall(r"^\| `(fanout-\w+)` \|.*\|([^|]*)\|$", PAGE, flags=re.MULTILINE)
     named = {name: set(re.findall(r"`(\w+)`", verbs)) for name, verbs in rows}
     documents = yaml.safe_load_all((ROOT / "deploy" / "roles.yaml").read_text(encoding="utf-8"))
@@ -101,7 +101,7 @@ def test_its_table_has_the_roles_of_the_base_with_their_verbs():
     assert named == verbs
 
 
-def test_its_table_says_who_creates_which_records():
+def test_the_page_s_table_has_the_records_that_each_role_creates():
     rows = re.findall(r"^\| `(fanout-\w+)` \|([^|]*)\|", PAGE, flags=re.MULTILINE)
     # The administrator's row says that it may do what all of these may.
     named = {
@@ -123,5 +123,5 @@ def test_its_table_says_who_creates_which_records():
     assert named == created
 
 
-def test_it_names_the_finalizer():
+def test_the_page_names_the_finalizer():
     assert f"`{FINALIZER}`" in PAGE

@@ -123,7 +123,7 @@ def test_no_record_follows_on_restored_records(company: Company):
     assert [action for _, action in company.actions()] == ["Suspend", "Suspend"]
 
 
-def test_what_waited_for_an_acceptance_of_restored_records_binds_after_it(company: Company):
+def test_records_that_waited_for_an_acceptance_bind_after_it(company: Company):
     restored(company)
     company.create(decision(company.namespace, "AcceptRecords"))
     company.take_in()

@@ -197,9 +197,9 @@ def test_a_suspension_of_everything_is_not_about_later_policies(
 def test_a_server_without_any_definition_is_named(empty_server: KubeServer, tmp_path: Path):
     fleet = Fleet.build(tmp_path / "fleet")
     line = ("--kubeconfig", str(empty_server.kubeconfig), "--context", "admin")
-    told = fleet.run("plan", *line, "--records", str(tmp_path), "--new-records", files=False)
-    assert told.code != 0
-    assert "does not serve kind Repository of group fanout.dev" in " ".join(told.err.split())
+    problems = fleet.run("plan", *line, "--records", str(tmp_path), "--new-records", files=False)
+    assert problems.code != 0
+    assert "does not serve kind Repository of group fanout.dev" in " ".join(problems.err.split())
 
 
 def test_a_pod_that_exits_has_the_code_of_the_table(empty_server: KubeServer, tmp_path: Path):
@@ -226,9 +226,9 @@ def test_a_pod_that_exits_has_the_code_of_the_table(empty_server: KubeServer, tm
             check=False,
             timeout=PATIENCE,
         )
-        told = [it for _, it in rows if it.strip("… ") in done.stdout + done.stderr]
-        assert told, done.stdout + done.stderr
-        return str(done.returncode), *told
+        problems = [it for _, it in rows if it.strip("… ") in done.stdout + done.stderr]
+        assert problems, done.stdout + done.stderr
+        return str(done.returncode), *problems
 
     codes = [exit_controller("admin"), exit_controller("admin", *records)]
     definitions = str(ROOT / "deploy" / "definitions.yaml")

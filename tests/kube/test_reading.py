@@ -120,10 +120,10 @@ def test_a_status_that_an_expression_reads_is_an_input(twin: Twin):
 def test_a_kind_that_must_not_be_listed_holds_who_reads_it_and_is_named(twin: Twin):
     twin.show("sweep")
     with granted(twin.server, READER, "list", "clusters.infra.example.com", by="carol"):
-        told = twin.ask("plan", by="carol")
-    assert told.code == 3
-    assert 'cannot list resource "configmaps"' in " ".join(told.err.split())
-    assert "Remove" not in told.out
+        result = twin.ask("plan", by="carol")
+    assert result.code == 3
+    assert 'cannot list resource "configmaps"' in " ".join(result.err.split())
+    assert "Remove" not in result.out
 
 
 ROLE = """\
@@ -147,10 +147,10 @@ def test_rights_in_one_namespace_suffice_for_it(twin: Twin):
     twin.grant(ROLE.replace("KIND", "configmaps"), "alice")
     twin.show("sweep")
     twin.fleet.release("v2")
-    files, told = twin.show("plan", "-o", "json"), twin.ask("plan", "-o", "json", by="alice")
-    assert told.code == 0, told.err
+    files, in_cluster = twin.show("plan", "-o", "json"), twin.ask("plan", "-o", "json", by="alice")
+    assert in_cluster.code == 0, in_cluster.err
     assert files.json["actions"]
-    assert told.json == files.json
+    assert in_cluster.json == files.json
     meta = {"name": "ams", "namespace": twin.namespace}
     target = {"apiVersion": "infra.example.com/v1", "kind": "Cluster", "metadata": meta}
     twin.server.delete(target)
@@ -165,24 +165,24 @@ def test_a_repository_of_a_namespace_without_rights_is_not_missing(twin: Twin):
     twin.fleet.site("dub", "dev", "shared")
     twin.move()
     twin.apply()
-    told = twin.ask("plan", "--new-records", by="alice").err
+    errors = twin.ask("plan", "--new-records", by="alice").err
     sentence = "Repository shared may be declared in Repository objects of other namespaces"
-    assert sentence in " ".join(told.split())
+    assert sentence in " ".join(errors.split())
 
 
 def test_a_kind_without_rights_in_the_namespace_is_named(twin: Twin):
     twin.grant(ROLE.replace("KIND", "services"), "alice")
-    told = twin.ask("plan", "--new-records", by="alice")
-    assert told.code == 3
+    result = twin.ask("plan", "--new-records", by="alice")
+    assert result.code == 3
     refused = 'cannot list resource "configmaps" in API group "" in the namespace'
-    assert f'{refused} "{twin.namespace}"' in " ".join(told.err.split())
-    assert 'resource "clusters"' not in told.err
+    assert f'{refused} "{twin.namespace}"' in " ".join(result.err.split())
+    assert 'resource "clusters"' not in result.err
 
 
-def test_a_user_without_rights_is_told(twin: Twin):
-    told = twin.ask("plan", by="bob")
-    assert told.code == 3
-    assert 'User "bob" cannot list resource "upstreampolicies"' in " ".join(told.err.split())
+def test_a_user_without_rights_is_refused(twin: Twin):
+    result = twin.ask("plan", by="bob")
+    assert result.code == 3
+    assert 'User "bob" cannot list resource "upstreampolicies"' in " ".join(result.err.split())
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_a_user_without_rights_is_told(twin: Twin):
     ids=["an unknown context", "files too"],
 )
 def test_bad_settings_are_refused_by_name(twin: Twin, line: tuple[str, ...], by: str, words: str):
-    told = twin.ask(*line, by=by)
-    assert told.code == 1
-    assert words in " ".join(told.err.split())
+    result = twin.ask(*line, by=by)
+    assert result.code == 1
+    assert words in " ".join(result.err.split())
 
 
 @pytest.fixture
@@ -256,22 +256,22 @@ def test_a_verb_that_records_says_what_it_must_not_read(
 
 
 def test_a_cluster_that_was_not_meant_is_no_riddle(own_kubeconfig: Twin):
-    told = own_kubeconfig.fleet.run("plan", files=False)
-    assert told.code == 1
-    assert "to read objects of files, use -f DIR" in " ".join(told.err.split())
+    result = own_kubeconfig.fleet.run("plan", files=False)
+    assert result.code == 1
+    assert "to read objects of files, use -f DIR" in " ".join(result.err.split())
 
 
 def test_a_verb_that_reads_files_alone_takes_no_context(twin: Twin):
     for line in (("sweep", "--context", "admin"), ("--context", "admin", "sweep")):
-        told = twin.show(*line)
-        assert told.code == 1
-        assert "No such option '--context'" in told.err
+        result = twin.show(*line)
+        assert result.code == 1
+        assert "No such option '--context'" in result.err
 
 
 def test_records_have_no_default(twin: Twin):
-    told = twin.ask("plan", records=False)
-    assert told.code == 1
-    assert "--records" in told.err
+    result = twin.ask("plan", records=False)
+    assert result.code == 1
+    assert "--records" in result.err
     assert not (twin.fleet.root / "other" / "records.git").exists()
 
 
@@ -298,10 +298,10 @@ def test_an_object_that_no_schema_caught_is_left_out_with_its_path(twin: Twin):
     promotion["spec"]["schedule"] = "61 * * * *"
     path.with_name("broken.yaml").write_text(yaml.safe_dump(promotion))
     twin.apply()
-    told = twin.ask("plan")
-    assert told.code == 3
+    result = twin.ask("plan")
+    assert result.code == 3
     place = f"PromotionPolicy/{twin.namespace}/broken: spec.schedule: "
-    assert place in " ".join(told.err.split())
+    assert place in " ".join(result.err.split())
 
 
 def test_an_object_with_errors_is_none_of_another_namespace(twin: Twin, tmp_path: Path):
@@ -352,10 +352,10 @@ def test_each_policy_reads_the_version_that_it_names(twin: Twin, tmp_path: Path)
     twin.fleet.policy("newer", versions)
     twin.move()
     twin.apply()
-    told = twin.ask("plan", "-o", "json", "--new-records")
-    assert (told.code, told.err) == (0, "")
-    assert {it["policy"] for it in told.json["actions"]} == {"monitoring", "newer"}
-    assert told.json == twin.show("plan", "-o", "json").json
+    result = twin.ask("plan", "-o", "json", "--new-records")
+    assert (result.code, result.err) == (0, "")
+    assert {it["policy"] for it in result.json["actions"]} == {"monitoring", "newer"}
+    assert result.json == twin.show("plan", "-o", "json").json
     with open_twin(twin.server, tmp_path / "others") as others:
         path = others.fleet.root / "policies" / "policy.yaml"
         path.write_text(path.read_text().replace(*versions))
@@ -374,12 +374,12 @@ def test_a_version_that_is_not_served_holds_the_policy_that_names_it(twin: Twin)
     twin.fleet.policy("newer", ("infra.example.com/v1", "infra.example.com/v2"))
     twin.move()
     twin.apply()
-    told = twin.ask("plan", "-o", "json", "--new-records")
-    assert told.code == 3
-    assert {it["policy"] for it in told.json["actions"]} == {"monitoring"}
+    result = twin.ask("plan", "-o", "json", "--new-records")
+    assert result.code == 3
+    assert {it["policy"] for it in result.json["actions"]} == {"monitoring"}
     place = f"UpstreamPolicy/{twin.namespace}/newer: spec.targets[0].objectSelector.apiVersion: "
     sentence = "the API server serves kind Cluster of group infra.example.com as v1 or v1beta1"
-    assert f"{place}{sentence}, not as v2" in " ".join(told.err.split())
+    assert f"{place}{sentence}, not as v2" in " ".join(result.err.split())
 
 
 INJECTED = """\
@@ -460,11 +460,11 @@ def test_targets_may_be_without_a_namespace(twin: Twin, request: pytest.FixtureR
     twin.apply()
     regions = "---\n".join(REGION.replace("NAME", name) for name in names)
     twin.server.kubectl("apply", "-f", "-", stdin=regions)
-    told = twin.ask("plan", "-o", "json", "--new-records")
-    assert (told.code, told.err) == (0, "")
+    result = twin.ask("plan", "-o", "json", "--new-records")
+    assert (result.code, result.err) == (0, "")
     twin.fleet.write("regions.yaml", f"{REGIONS}---\n{regions}")
-    assert twin.show("plan", "-o", "json").json == told.json
-    drafted = sorted(it["variant"] for it in told.json["actions"])
+    assert twin.show("plan", "-o", "json").json == result.json
+    drafted = sorted(it["variant"] for it in result.json["actions"])
     assert all(name in it for name, it in zip(names, drafted, strict=True)), drafted
     twin.server.kubectl("delete", "-f", "-", stdin=regions)
     assert twin.ask("plan", "-o", "json", "--new-records").json["actions"] == []
@@ -477,13 +477,13 @@ def test_definitions_of_an_earlier_release_are_to_be_applied_anew(twin: Twin, pr
     twin.show("sweep")
     try:
         twin.server.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(earlier))
-        told = twin.ask("plan")
+        result = twin.ask("plan")
     finally:
         twin.server.kubectl("apply", "-f", "-", stdin=printed_crds)
         wait_until(lambda: twin.ask("plan").code == 0, "the definitions are not in force")
-    assert told.code == 3
-    assert "run `fanout crds | kubectl apply --server-side -f -" in " ".join(told.err.split())
-    assert "emove" not in told.out
+    assert result.code == 3
+    assert "run `fanout crds | kubectl apply --server-side -f -" in " ".join(result.err.split())
+    assert "emove" not in result.out
 
 
 def test_a_kind_that_is_not_served_any_more_removes_nothing(
@@ -492,7 +492,7 @@ def test_a_kind_that_is_not_served_any_more_removes_nothing(
     twin.show("sweep")
     twin.server.kubectl("delete", "crd", "clusters.infra.example.com")
     request.addfinalizer(partial(install_clusters, twin.server))
-    told = twin.ask("plan")
-    assert told.code == 3
-    assert "does not serve kind Cluster of group infra.example.com" in " ".join(told.err.split())
-    assert "emove" not in told.out
+    result = twin.ask("plan")
+    assert result.code == 3
+    assert "does not serve kind Cluster of group infra.example.com" in " ".join(result.err.split())
+    assert "emove" not in result.out

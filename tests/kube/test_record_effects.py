@@ -99,207 +99,213 @@ class RecordWorld(StatusWorld):
 
 
 @pytest.fixture
-def world(record_server: KubeServer, kube_namespace: str, tmp_path: Path) -> Iterator[RecordWorld]:
-    world = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
-    assert isinstance(world, RecordWorld)
-    with world.process(writer=CONTROLLER):
-        yield world
+def cluster(
+    record_server: KubeServer, kube_namespace: str, tmp_path: Path
+) -> Iterator[RecordWorld]:
+    cluster = RecordWorld.build(record_server, kube_namespace, tmp_path, SITES)
+    assert isinstance(cluster, RecordWorld)
+    with cluster.process(writer=CONTROLLER):
+        yield cluster
 
 
-def test_an_approval_says_whether_it_counts(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    tree = world.tree()
-    counting = world.approve("alice", tree)
-    refused = world.approve("bob", tree)
-    other = world.approve("carol", "a" * 40)
-    unknown = world.approve("carol", tree, check="never")
-    world.go_on()
-    assert world.effect(counting) == EFFECTIVE
-    assert world.condition(counting, "Recorded")["status"] == "True"
-    assert world.effect(refused) == ("False", "NotEntitled")
-    assert "user:bob is not in sre" in world.condition(refused)["message"]
-    assert world.effect(other) == ("False", "Stale")
-    assert world.effect(unknown) == ("False", "NotFound")
-    assert "stage dev has no check never by approval" in world.condition(unknown)["message"]
-    world.approve("carol", tree)
-    world.later(minutes=1)
-    world.go_on()
-    assert world.variants()["ams"]["status"]["published"]
-    assert world.effect(counting) == ("False", "Applied")
+def test_an_approval_says_whether_it_counts(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    tree = cluster.tree()
+    counting = cluster.approve("alice", tree)
+    refused = cluster.approve("bob", tree)
+    other = cluster.approve("carol", "a" * 40)
+    unknown = cluster.approve("carol", tree, check="never")
+    cluster.go_on()
+    assert cluster.effect(counting) == EFFECTIVE
+    assert cluster.condition(counting, "Recorded")["status"] == "True"
+    assert cluster.effect(refused) == ("False", "NotEntitled")
+    assert "user:bob is not in sre" in cluster.condition(refused)["message"]
+    assert cluster.effect(other) == ("False", "Stale")
+    assert cluster.effect(unknown) == ("False", "NotFound")
+    assert "stage dev has no check never by approval" in cluster.condition(unknown)["message"]
+    cluster.approve("carol", tree)
+    cluster.later(minutes=1)
+    cluster.go_on()
+    assert cluster.variants()["ams"]["status"]["published"]
+    assert cluster.effect(counting) == ("False", "Applied")
 
 
-def test_an_approval_of_removals_says_whether_it_counts(world: RecordWorld):
-    world.settle()
-    world.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
-    world.server.kubectl("delete", "clusters", "ams", namespace=world.namespace)
-    world.settle()
-    edge = world.fleet.repos["edge"]
+def test_an_approval_of_removals_says_whether_it_counts(cluster: RecordWorld):
+    cluster.settle()
+    cluster.set_stages({"requires": [{"name": "ok", "approval": {"from": ["sre"]}}]})
+    cluster.server.kubectl("delete", "clusters", "ams", namespace=cluster.namespace)
+    cluster.settle()
+    edge = cluster.fleet.repos["edge"]
     [branch] = [it for it in edge.refs() if "/_removals/" in it]
     tree = edge.object_id(f"{branch}^{{tree}}")
     removals = {"stage": "dev", "check": "ok"}
-    foreign = world.create(record("Approval", world.namespace, "bob", trees=[tree], **removals))
-    other = world.create(record("Approval", world.namespace, "alice", trees=["a" * 40], **removals))
-    world.go_on()
-    assert world.effect(foreign) == ("False", "NotEntitled")
-    assert world.effect(other) == ("False", "Stale")
+    foreign = cluster.create(record("Approval", cluster.namespace, "bob", trees=[tree], **removals))
+    other = cluster.create(
+        record("Approval", cluster.namespace, "alice", trees=["a" * 40], **removals)
+    )
+    cluster.go_on()
+    assert cluster.effect(foreign) == ("False", "NotEntitled")
+    assert cluster.effect(other) == ("False", "Stale")
     assert [it for it in edge.files() if it.startswith("sites/ams/")]
-    counting = world.create(record("Approval", world.namespace, "alice", trees=[tree], **removals))
-    world.later(minutes=1)
-    world.go_on()
-    assert world.effect(counting) == ("False", "Applied")
+    counting = cluster.create(
+        record("Approval", cluster.namespace, "alice", trees=[tree], **removals)
+    )
+    cluster.later(minutes=1)
+    cluster.go_on()
+    assert cluster.effect(counting) == ("False", "Applied")
     assert [it for it in edge.files() if it.startswith("sites/ams/")] == []
     assert branch not in edge.refs()
 
 
-def test_an_approval_that_is_revoked_counts_no_more(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    counting = world.approve("alice", world.tree())
-    world.go_on()
-    assert world.effect(counting) == EFFECTIVE
-    world.later(minutes=1)
-    foreign = world.approve("bob", revokes=world.record_of(counting))
-    world.go_on()
-    assert world.effect(counting) == EFFECTIVE
-    assert world.effect(foreign) == ("False", "NotEntitled")
-    world.later(minutes=1)
-    revoking = world.approve("carol", revokes=world.record_of(counting))
-    world.go_on()
-    assert world.effect(counting) == ("False", "Withdrawn")
-    assert world.effect(revoking) == ("False", "Applied")
+def test_an_approval_that_is_revoked_counts_no_more(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    counting = cluster.approve("alice", cluster.tree())
+    cluster.go_on()
+    assert cluster.effect(counting) == EFFECTIVE
+    cluster.later(minutes=1)
+    foreign = cluster.approve("bob", revokes=cluster.record_of(counting))
+    cluster.go_on()
+    assert cluster.effect(counting) == EFFECTIVE
+    assert cluster.effect(foreign) == ("False", "NotEntitled")
+    cluster.later(minutes=1)
+    revoking = cluster.approve("carol", revokes=cluster.record_of(counting))
+    cluster.go_on()
+    assert cluster.effect(counting) == ("False", "Withdrawn")
+    assert cluster.effect(revoking) == ("False", "Applied")
 
 
-def test_an_approval_of_an_earlier_candidate_says_so(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    early = world.approve("bob", world.tree())  # no approver, so that v1 is not kept for it
-    world.go_on()
+def test_an_approval_of_an_earlier_candidate_says_so(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    early = cluster.approve("bob", cluster.tree())  # no approver, so that v1 is not kept for it
+    cluster.go_on()
     approvers = [{"group": "sre", "subjects": ["user:alice", "user:bob"]}]
-    promotion = world.manifest("PromotionPolicy", "everything")
-    world.fleet.release("v2")
-    world.settle()
-    world.server.patch(promotion, {"spec": {"approvers": approvers}})
-    world.settle()
-    assert world.effect(early) == ("False", "DecisionWaits")
-    assert "has no draft of v1: its candidate is v2" in world.condition(early)["message"]
+    promotion = cluster.manifest("PromotionPolicy", "everything")
+    cluster.fleet.release("v2")
+    cluster.settle()
+    cluster.server.patch(promotion, {"spec": {"approvers": approvers}})
+    cluster.settle()
+    assert cluster.effect(early) == ("False", "DecisionWaits")
+    assert "has no draft of v1: its candidate is v2" in cluster.condition(early)["message"]
 
 
-def test_a_decision_says_whether_it_is_active(world: RecordWorld):
-    world.set_stages(APPROVED)
-    world.settle()
-    suspended = world.decide("Suspend", stage="prod")
-    unknown = world.decide("Suspend", stage="nowhere")
-    waiting = world.decide("Publish", stage="prod", revision="v9")
-    ending = world.decide("Publish", stage="dev", revision="v1", expires="2100-01-01T00:00:00Z")
-    vain = world.decide("Withdraw", withdraws="20260302t090000z-0123456789ab")
-    world.go_on()
-    assert world.effect(suspended) == EFFECTIVE
-    assert world.effect(unknown) == ("False", "NotFound")
-    assert "the policy has no stage nowhere" in world.condition(unknown)["message"]
-    assert world.effect(waiting) == ("False", "DecisionWaits")
-    assert world.effect(ending) == EFFECTIVE
-    assert world.effect(vain) == ("False", "NotFound")
-    world.later(minutes=1)
-    resumed = world.decide("Resume", "bob", stage="prod")
-    withdrawal = world.decide("Withdraw", withdraws=world.record_of(ending))
-    world.go_on()
-    assert world.effect(suspended) == ("False", "Applied")
-    assert world.effect(resumed) == ("False", "Applied")
-    assert world.effect(ending) == ("False", "Withdrawn")
-    assert world.effect(withdrawal) == ("False", "Applied")
+def test_a_decision_says_whether_it_is_active(cluster: RecordWorld):
+    cluster.set_stages(APPROVED)
+    cluster.settle()
+    suspended = cluster.decide("Suspend", stage="prod")
+    unknown = cluster.decide("Suspend", stage="nowhere")
+    waiting = cluster.decide("Publish", stage="prod", revision="v9")
+    ending = cluster.decide("Publish", stage="dev", revision="v1", expires="2100-01-01T00:00:00Z")
+    vain = cluster.decide("Withdraw", withdraws="20260302t090000z-0123456789ab")
+    cluster.go_on()
+    assert cluster.effect(suspended) == EFFECTIVE
+    assert cluster.effect(unknown) == ("False", "NotFound")
+    assert "the policy has no stage nowhere" in cluster.condition(unknown)["message"]
+    assert cluster.effect(waiting) == ("False", "DecisionWaits")
+    assert cluster.effect(ending) == EFFECTIVE
+    assert cluster.effect(vain) == ("False", "NotFound")
+    cluster.later(minutes=1)
+    resumed = cluster.decide("Resume", "bob", stage="prod")
+    withdrawal = cluster.decide("Withdraw", withdraws=cluster.record_of(ending))
+    cluster.go_on()
+    assert cluster.effect(suspended) == ("False", "Applied")
+    assert cluster.effect(resumed) == ("False", "Applied")
+    assert cluster.effect(ending) == ("False", "Withdrawn")
+    assert cluster.effect(withdrawal) == ("False", "Applied")
 
 
-def test_evidence_says_whether_it_counts(world: RecordWorld):
-    world.set_stages(TESTED)
-    world.settle()
-    world.later(minutes=1)
-    pending = world.state("pending")
-    other = world.state("passed", revision="v9")
-    unknown = world.state("passed", check="never")
-    world.go_on()
-    assert world.effect(pending) == EFFECTIVE
-    assert world.effect(other) == ("False", "WrongRevision")
-    assert "no variant of stage dev has v9 now" in world.condition(other)["message"]
-    assert world.effect(unknown) == ("False", "NotFound")
-    world.later(minutes=1)
-    passed = world.state("passed")
-    world.go_on()
-    assert world.effect(pending) == ("False", "Superseded")
-    assert world.effect(passed) == EFFECTIVE
-    world.fleet.release("v2")
-    world.later(minutes=1)
-    world.settle()
-    assert world.effect(passed) == ("False", "WrongRevision")
+def test_evidence_says_whether_it_counts(cluster: RecordWorld):
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    cluster.later(minutes=1)
+    pending = cluster.state("pending")
+    other = cluster.state("passed", revision="v9")
+    unknown = cluster.state("passed", check="never")
+    cluster.go_on()
+    assert cluster.effect(pending) == EFFECTIVE
+    assert cluster.effect(other) == ("False", "WrongRevision")
+    assert "no variant of stage dev has v9 now" in cluster.condition(other)["message"]
+    assert cluster.effect(unknown) == ("False", "NotFound")
+    cluster.later(minutes=1)
+    passed = cluster.state("passed")
+    cluster.go_on()
+    assert cluster.effect(pending) == ("False", "Superseded")
+    assert cluster.effect(passed) == EFFECTIVE
+    cluster.fleet.release("v2")
+    cluster.later(minutes=1)
+    cluster.settle()
+    assert cluster.effect(passed) == ("False", "WrongRevision")
 
 
-def test_evidence_from_before_the_publication_says_so(world: RecordWorld):
-    world.set_stages({**APPROVED, **TESTED})
-    world.settle()
-    early = world.state("passed")
-    world.go_on()
-    assert world.effect(early) == ("False", "WrongRevision")
-    world.later(minutes=1)
+def test_evidence_from_before_the_publication_says_so(cluster: RecordWorld):
+    cluster.set_stages({**APPROVED, **TESTED})
+    cluster.settle()
+    early = cluster.state("passed")
+    cluster.go_on()
+    assert cluster.effect(early) == ("False", "WrongRevision")
+    cluster.later(minutes=1)
     for by in ("alice", "carol"):
-        world.approve(by, world.tree())
-    world.go_on()
-    assert world.variants()["ams"]["status"]["published"]
-    assert world.effect(early) == ("False", "RecordedEarly")
+        cluster.approve(by, cluster.tree())
+    cluster.go_on()
+    assert cluster.variants()["ams"]["status"]["published"]
+    assert cluster.effect(early) == ("False", "RecordedEarly")
 
 
-def test_a_transition_of_a_record_costs_one_write_and_rest_none(world: RecordWorld):
-    world.set_stages(TESTED)
-    world.settle()
-    created = world.decide("Suspend", stage="prod")
-    before = count_writes(world.server, "decisions")
-    world.go_on()
-    assert count_writes(world.server, "decisions") - before == 2, "recorded, then effective"
-    present = world.server.get(created)
+def test_a_transition_of_a_record_costs_one_write_and_rest_none(cluster: RecordWorld):
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    created = cluster.decide("Suspend", stage="prod")
+    before = count_writes(cluster.server, "decisions")
+    cluster.go_on()
+    assert count_writes(cluster.server, "decisions") - before == 2, "recorded, then effective"
+    present = cluster.server.get(created)
     for _ in range(2):
-        world.later(minutes=1)
-        world.go_on()
-    assert world.server.get(created) == present
-    resumed = world.decide("Resume", stage="prod")
-    before = count_writes(world.server, "decisions")
-    world.go_on()
-    assert world.effect(created) == ("False", "Applied")
-    assert world.effect(resumed) == ("False", "Applied")
-    assert count_writes(world.server, "decisions") - before == 3
+        cluster.later(minutes=1)
+        cluster.go_on()
+    assert cluster.server.get(created) == present
+    resumed = cluster.decide("Resume", stage="prod")
+    before = count_writes(cluster.server, "decisions")
+    cluster.go_on()
+    assert cluster.effect(created) == ("False", "Applied")
+    assert cluster.effect(resumed) == ("False", "Applied")
+    assert count_writes(cluster.server, "decisions") - before == 3
 
 
-def test_an_edited_status_of_a_record_is_put_right(world: RecordWorld):
-    world.set_stages(TESTED)
-    world.settle()
-    created = world.decide("Suspend", stage="prod")
-    world.go_on()
-    assert world.effect(created) == EFFECTIVE
-    status = world.server.get(created)["status"]
+def test_an_edited_status_of_a_record_is_put_right(cluster: RecordWorld):
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    created = cluster.decide("Suspend", stage="prod")
+    cluster.go_on()
+    assert cluster.effect(created) == EFFECTIVE
+    status = cluster.server.get(created)["status"]
     forged = [{**it, "status": "False"} for it in status["conditions"]]
     name = f"decision.fanout.dev/{created['metadata']['name']}"
     patch = json.dumps({"status": {"conditions": forged}})
     line = ("patch", name, "--subresource=status", "--type=merge", "-p", patch)
-    world.server.kubectl(*line, namespace=world.namespace)
-    world.await_change()
-    world.show()
-    assert world.server.get(created)["status"] == status
+    cluster.server.kubectl(*line, namespace=cluster.namespace)
+    cluster.await_change()
+    cluster.show()
+    assert cluster.server.get(created)["status"] == status
 
 
-def test_a_record_that_was_created_anew_under_its_name_gets_no_status(world: RecordWorld):
+def test_a_record_that_was_created_anew_under_its_name_gets_no_status(cluster: RecordWorld):
     """The object is another one, which is not recorded yet; the watch has not told of it."""
-    world.set_stages(TESTED)
-    world.settle()
-    created = world.decide("Suspend", stage="prod")
-    world.go_on()
-    assert world.writer is not None
-    outdated: dict[str, Any] = dict(world.writer._read_digests())
+    cluster.set_stages(TESTED)
+    cluster.settle()
+    created = cluster.decide("Suspend", stage="prod")
+    cluster.go_on()
+    assert cluster.writer is not None
+    outdated: dict[str, Any] = dict(cluster.writer._read_digests())
     names = {name: it._replace(status=b"") for name, it in outdated["Decision"].items()}
     outdated["Decision"] = names
-    world.writer._read_digests = lambda: outdated  # type: ignore[method-assign]
-    world.server.delete(created)
+    cluster.writer._read_digests = lambda: outdated  # type: ignore[method-assign]
+    cluster.server.delete(created)
     meta = {key: created["metadata"][key] for key in ("name", "namespace", "annotations")}
-    anew = decision(world.namespace, "Resume", stage="prod")
-    second = world.server.create({**anew, "metadata": meta}, by="alice")
-    world.writer._confirmed.clear()
-    world.settle()
-    world.run_round()
-    assert world.server.get(second).get("status") is None
+    anew = decision(cluster.namespace, "Resume", stage="prod")
+    second = cluster.server.create({**anew, "metadata": meta}, by="alice")
+    cluster.writer._confirmed.clear()
+    cluster.settle()
+    cluster.run_round()
+    assert cluster.server.get(second).get("status") is None

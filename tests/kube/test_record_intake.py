@@ -97,12 +97,12 @@ FORGED = [
 def test_kubectl_creates_nothing_in_the_name_of_others(company: Company, _, by, groups, words):
     company.run("sweep")
     manifest = record("Decision", company.namespace, by, groups, action="Suspend")
-    told = company.server.kubectl(
+    result = company.server.kubectl(
         "create", "-f", "-", by="alice", stdin=json.dumps(manifest),
         namespace=company.namespace, check=False,
     )  # fmt: skip
-    assert told.returncode != 0
-    assert words in told.stderr
+    assert result.returncode != 0
+    assert words in result.stderr
     assert company.take_in() == IntakeResult()
     assert company.records().records == ()
 
@@ -112,12 +112,12 @@ def test_kubectl_edits_no_record(company: Company):
     created = company.create(decision(company.namespace))
     name = f"decision.fanout.dev/{created['metadata']['name']}"
     for patch in ({"spec": {"action": "Resume"}}, {"metadata": {"annotations": {BY: "bob"}}}):
-        told = company.server.kubectl(
+        result = company.server.kubectl(
             "patch", name, "--type=merge", "-p", json.dumps(patch), by="bob",
             namespace=company.namespace, check=False,
         )  # fmt: skip
-        assert told.returncode != 0
-        assert "never change" in told.stderr
+        assert result.returncode != 0
+        assert "never change" in result.stderr
     company.take_in()
     assert company.actions() == [("alice <user:alice>", "Suspend")]
 
@@ -132,8 +132,8 @@ def test_records_keep_the_order_in_which_they_were_created(company: Company):
     assert company.actions() == [
         (f"{user} <user:{user}>", action) for user, action in zip(users, actions, strict=True)
     ]
-    told = company.run("get", "policies", "-o", "json")
-    assert "Suspended" in told.out
+    result = company.run("get", "policies", "-o", "json")
+    assert "Suspended" in result.out
 
 
 def test_a_record_counts_like_one_that_a_verb_wrote(company: Company):
@@ -150,7 +150,7 @@ def test_a_record_counts_like_one_that_a_verb_wrote(company: Company):
     assert "passed" in yaml.safe_dump(stage).lower()
 
 
-def test_an_object_that_is_deleted_before_was_never_said_and_after_changes_nothing(
+def test_an_object_deleted_before_the_intake_is_no_record_and_after_it_changes_nothing(
     company: Company,
 ):
     company.run("sweep")
@@ -321,8 +321,8 @@ def test_a_user_who_could_pass_for_another_in_git_is_refused(company: Company):
     user = "eve <bob@example.com>"
     manifest = decision(company.namespace, by=user)
     line = ["--as", user, "--as-group", "system:masters", "create", "-f", "-", "-o", "json"]
-    told = company.server.kubectl(*line, stdin=json.dumps(manifest), namespace=company.namespace)
-    created = json.loads(told.stdout)
+    result = company.server.kubectl(*line, stdin=json.dumps(manifest), namespace=company.namespace)
+    created = json.loads(result.stdout)
     assert company.take_in() == IntakeResult()
     condition = company.condition(created, "Stalled")
     assert condition["reason"] == "InvalidRecord"
@@ -354,7 +354,7 @@ exit 0
 """
 
 
-def test_nothing_is_released_while_a_record_waits(company: Company):
+def test_no_variant_is_released_while_a_record_waits(company: Company):
     """The suspension is in the cluster, and the records repository does not take it."""
     company.run("sweep")
     company.create(decision(company.namespace))
@@ -609,7 +609,7 @@ def refusal(server: KubeServer, manifest: dict[str, Any]) -> str:
     return ""
 
 
-def test_nothing_is_taken_in_without_the_admission_policies(company: Company):
+def test_no_record_is_taken_in_without_the_admission_policies(company: Company):
     company.run("sweep")
     documents = build_admission_policies("fanout-system/fanout-controller")
     before = company.create(decision(company.namespace, stage="dev"))

@@ -83,18 +83,18 @@ def objects(company: Company, kind: str) -> list[Any]:
     return company.server.list("fanout.dev/v1alpha1", kind, company.namespace)
 
 
-def created_name(told: Result, kind: str) -> str:
-    assert told.code in (0, 4), told.err
-    line = next(it for it in told.out.splitlines() if f"{kind}.fanout.dev/" in it)
+def created_name(result: Result, kind: str) -> str:
+    assert result.code in (0, 4), result.err
+    line = next(it for it in result.out.splitlines() if f"{kind}.fanout.dev/" in it)
     return line.split()[0].partition("/")[2]
 
 
 def test_an_approval_is_an_object_for_the_groups_that_it_needs(fleet: Company):
     before = fleet.records().head
-    told = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
-    name = created_name(told, "approval")
+    result = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
+    name = created_name(result, "approval")
     assert name.startswith("approval-")
-    assert f"approval.fanout.dev/{name} created for" in told.out
+    assert f"approval.fanout.dev/{name} created for" in result.out
     (item,) = objects(fleet, "Approval")
     annotations = item["metadata"]["annotations"]
     # He is in security too, which the rule does not name.
@@ -111,9 +111,9 @@ def test_an_approval_is_an_object_for_the_groups_that_it_needs(fleet: Company):
 def test_an_approval_that_does_not_count_says_so(fleet: Company):
     edit(fleet, "promotion.yaml", approvers=[{"group": "sre", "subjects": ["user:carol"]}])
     apply(fleet)
-    told = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
-    assert told.code == 4
-    assert "it does not count: user:bob is not in sre" in told.err
+    result = ask(fleet, "approve", "monitoring", "--stage", "dev", "--revision", "v1", by="bob")
+    assert result.code == 4
+    assert "it does not count: user:bob is not in sre" in result.err
     (item,) = objects(fleet, "Approval")
     assert GROUPS not in item["metadata"]["annotations"]
 
@@ -121,10 +121,10 @@ def test_an_approval_that_does_not_count_says_so(fleet: Company):
 def test_a_promotion_is_an_object_and_the_controller_publishes(fleet: Company):
     refs = fleet.fleet.repos["edge"].refs() if "edge" in fleet.fleet.repos else {}
     line = ("promote", "monitoring", "--stage", "dev", "--override", "requires", "--reason", "go")
-    told = ask(fleet, *line)
-    name = created_name(told, "decision")
+    result = ask(fleet, *line)
+    name = created_name(result, "decision")
     assert name.startswith("publish-")
-    assert "Publish" in told.out
+    assert "Publish" in result.out
     if refs:
         assert fleet.fleet.repos["edge"].refs() == refs
     fleet.take_in()
@@ -146,19 +146,19 @@ def test_wait_ends_when_the_record_is_taken_in(fleet: Company):
     controller = threading.Thread(target=control)
     controller.start()
     try:
-        told = ask(fleet, *line, "--wait=5m")
+        result = ask(fleet, *line, "--wait=5m")
     finally:
         done.set()
         controller.join()
-    assert told.code == 0, told.err
+    assert result.code == 0, result.err
     assert fleet.actions() == [("alice <user:alice>", "Publish")]
 
 
 def test_a_record_that_waits_too_long_exits_with_4(fleet: Company):
     line = ("promote", "monitoring", "--stage", "dev", "--override", "requires", "--reason", "go")
-    told = ask(fleet, *line, "--wait=1s")
-    assert told.code == 4
-    assert "stopped waiting after 1s" in told.err
+    result = ask(fleet, *line, "--wait=1s")
+    assert result.code == 4
+    assert "stopped waiting after 1s" in result.err
 
 
 # verb, further words, kind and action of the object
@@ -172,8 +172,8 @@ VERBS: list[tuple[str, list[str], str]] = [
 @pytest.mark.parametrize(("verb", "words", "action"), VERBS, ids=[it[0] for it in VERBS])
 def test_a_verb_creates_an_object_and_writes_nothing(fleet: Company, verb, words, action):
     before = fleet.records().head
-    told = ask(fleet, verb, "monitoring", *words, by="carol")
-    created_name(told, "decision")
+    result = ask(fleet, verb, "monitoring", *words, by="carol")
+    created_name(result, "decision")
     (item,) = objects(fleet, "Decision")
     assert item["spec"]["action"] == action
     assert item["spec"]["reason"] == "r"
@@ -184,16 +184,16 @@ def test_a_verb_creates_an_object_and_writes_nothing(fleet: Company, verb, words
 def test_suspend_resume_and_withdraw_follow_each_other(fleet: Company):
     ask(fleet, "suspend", "monitoring", "--reason", "r", by="carol")
     fleet.take_in()
-    told = ask(fleet, "suspend", "monitoring", "--reason", "r", by="carol")
-    assert "already suspended by user:carol" in told.err
+    result = ask(fleet, "suspend", "monitoring", "--reason", "r", by="carol")
+    assert "already suspended by user:carol" in result.err
     created_name(ask(fleet, "resume", "monitoring", "--reason", "r"), "decision")
     fleet.take_in()
     line = ("promote", "monitoring", "--stage", "dev", "--reason", "go")
     created_name(ask(fleet, *line), "decision")
     fleet.take_in()
     name = fleet.records().records[-1].name
-    told = ask(fleet, "withdraw", "monitoring", name, "--reason", "no")
-    assert f"withdraws {name}" in told.out
+    result = ask(fleet, "withdraw", "monitoring", name, "--reason", "no")
+    assert f"withdraws {name}" in result.out
     fleet.take_in()
     assert [action for _, action in fleet.actions()] == [
         "Suspend", "Resume", "Publish", "Withdraw"
@@ -201,8 +201,8 @@ def test_suspend_resume_and_withdraw_follow_each_other(fleet: Company):
 
 
 def test_suspend_all_creates_an_object_for_each_policy(fleet: Company):
-    told = ask(fleet, "suspend", "--all", "--reason", "r")
-    assert told.code == 0, told.err
+    result = ask(fleet, "suspend", "--all", "--reason", "r")
+    assert result.code == 0, result.err
     assert [it["spec"]["action"] for it in objects(fleet, "Decision")] == ["Suspend"]
 
 
@@ -214,9 +214,9 @@ def test_a_report_is_an_object_and_counts(fleet: Company):
     for _ in range(2):
         fleet.run("sweep")
     line = ("report", "monitoring", "--stage", "dev", "--check", "e2e", "--status", "passed")
-    told = ask(fleet, *line, "--revision", "v1", by="bob")
-    name = created_name(told, "evidence")
-    assert f"evidence.fanout.dev/{name} created" in told.out
+    result = ask(fleet, *line, "--revision", "v1", by="bob")
+    name = created_name(result, "evidence")
+    assert f"evidence.fanout.dev/{name} created" in result.out
     fleet.take_in()
     (entry,) = fleet.records().records
     assert (entry.kind, entry.fields["status"]) == ("Evidence", "passed")
@@ -227,9 +227,9 @@ def test_revoke_names_the_record_and_ends_it(fleet: Company):
     ask(fleet, "approve", *line, by="carol")
     fleet.take_in()
     (approval,) = fleet.records().records
-    told = ask(fleet, "revoke", "monitoring", approval.name, by="bob")
-    assert told.code == 0, told.err
-    assert f"revokes {approval.name}" in told.out
+    result = ask(fleet, "revoke", "monitoring", approval.name, by="bob")
+    assert result.code == 0, result.err
+    assert f"revokes {approval.name}" in result.out
     fleet.take_in(timedelta(minutes=1))
     revocation = fleet.records().records[-1]
     assert (revocation.fields["revokes"], revocation.groups) == (approval.name, ("platform",))
@@ -246,10 +246,10 @@ def test_withdraw_and_revoke_take_the_name_that_a_verb_printed(fleet: Company):
     fleet.take_in()
     approval, decision = (it.name for it in fleet.records().records)
     assert {approved, promoted}.isdisjoint({approval, decision})
-    told = ask(fleet, "revoke", "monitoring", f"approval.fanout.dev/{approved}", by="bob")
-    assert f"revokes {approval}" in told.out
-    told = ask(fleet, "withdraw", "monitoring", promoted, "--reason", "no")
-    assert f"withdraws {decision}" in told.out
+    result = ask(fleet, "revoke", "monitoring", f"approval.fanout.dev/{approved}", by="bob")
+    assert f"revokes {approval}" in result.out
+    result = ask(fleet, "withdraw", "monitoring", promoted, "--reason", "no")
+    assert f"withdraws {decision}" in result.out
     fleet.take_in(timedelta(minutes=1))
     revocation, withdrawal = fleet.records().records[-2:]
     assert revocation.fields["revokes"] == approval
@@ -265,9 +265,9 @@ def test_withdraw_and_revoke_take_the_name_that_a_verb_printed(fleet: Company):
 
 
 def test_a_dry_run_creates_nothing(fleet: Company):
-    told = ask(fleet, "suspend", "monitoring", "--reason", "r", "--dry-run")
-    assert told.code == 0, told.err
-    assert "would be recorded" in told.out
+    result = ask(fleet, "suspend", "monitoring", "--reason", "r", "--dry-run")
+    assert result.code == 0, result.err
+    assert "would be recorded" in result.out
     assert objects(fleet, "Decision") == []
 
 
@@ -287,9 +287,9 @@ def test_a_rollback_is_an_object_that_the_controller_follows(fleet: Company):
     publish(fleet, "v1")
     publish(fleet, "v2")
     line = ("rollback", "monitoring", "--stage", "dev", "--reason", "broken", "--yes")
-    told = ask(fleet, *line)
-    assert created_name(told, "decision").startswith("rollback-")
-    assert "back to v1" in told.out
+    result = ask(fleet, *line)
+    assert created_name(result, "decision").startswith("rollback-")
+    assert "back to v1" in result.out
     fleet.take_in()
     for _ in range(2):
         fleet.fleet.later(minutes=1)
@@ -314,8 +314,8 @@ def test_a_retry_is_an_object_that_the_controller_follows(fleet: Company):
     fleet.fleet.later(minutes=1)
     fleet.take_in()
     fleet.run("sweep")
-    told = ask(fleet, "retry", "monitoring", "--stage", "dev", "--reason", "flaky", by="bob")
-    assert created_name(told, "decision").startswith("retry-")
+    result = ask(fleet, "retry", "monitoring", "--stage", "dev", "--reason", "flaky", by="bob")
+    assert created_name(result, "decision").startswith("retry-")
     fleet.take_in()
     assert fleet.actions() == [("bob <user:bob>", "Retry")]
     again = ask(fleet, "retry", "monitoring", "--stage", "dev", "--reason", "flaky", by="bob")
@@ -332,8 +332,8 @@ def test_a_resolution_is_an_object_that_the_controller_follows(fleet: Company):
     fleet.fleet.release("v2", {"deployment.yaml": upstream})
     fleet.fleet.later(minutes=1)
     fleet.run("sweep")
-    told = ask(fleet, "resolve", "monitoring", "--take", "local", "--reason", "7 it is")
-    assert created_name(told, "decision").startswith("resolve-")
+    result = ask(fleet, "resolve", "monitoring", "--take", "local", "--reason", "7 it is")
+    assert created_name(result, "decision").startswith("resolve-")
     fleet.take_in()
     for _ in range(3):
         fleet.fleet.later(minutes=1)
@@ -350,9 +350,9 @@ def test_a_removal_is_an_object_and_the_controller_removes(fleet: Company):
     site.unlink()
     apply(fleet)
     files = set(fleet.fleet.repos["edge"].files())
-    told = ask(fleet, "remove", "monitoring", "ams", "--reason", "closed")
-    assert created_name(told, "decision").startswith("confirm-removal-")
-    assert "the controller removes" in told.out
+    result = ask(fleet, "remove", "monitoring", "ams", "--reason", "closed")
+    assert created_name(result, "decision").startswith("confirm-removal-")
+    assert "the controller removes" in result.out
     assert set(fleet.fleet.repos["edge"].files()) == files
     fleet.take_in()
     fleet.run("sweep")
@@ -369,16 +369,16 @@ def test_the_command_of_uncertain_targets_removes_a_variant(
     fleet.server.kubectl("delete", "--ignore-not-found", "-f", str(site), namespace=fleet.namespace)
 
     def find_blockers() -> list[dict[str, Any]]:
-        told = ask(fleet, "explain", "monitoring", "-o", "json", by="admin")
-        blockers = told.json["status"]["blockers"]
+        result = ask(fleet, "explain", "monitoring", "-o", "json", by="admin")
+        blockers = result.json["status"]["blockers"]
         return [it for it in blockers if it["reason"] == "TargetsUncertain"]
 
     [uncertain] = find_blockers()
     [command] = uncertain["commands"]
     line = shlex.split(command)
     assert line[:2] == ["fanout", "remove"]
-    told = ask(fleet, *line[1:])
-    assert "the controller removes" in told.out
+    result = ask(fleet, *line[1:])
+    assert "the controller removes" in result.out
     fleet.take_in()
     site.unlink()
     fleet.run("sweep")
@@ -397,15 +397,15 @@ def test_records_that_were_put_back_take_their_acceptance_alone(fleet: Company):
     waiting = fleet.create(decision(fleet.namespace, stage="prod"))
     assert fleet.take_in().changed == frozenset()
     assert fleet.condition(waiting)["reason"] == "RecordsRewound"
-    told = ask(fleet, "accept-records", "monitoring", "--reason", "restored")
-    assert created_name(told, "decision").startswith("accept-records-")
+    result = ask(fleet, "accept-records", "monitoring", "--reason", "restored")
+    assert created_name(result, "decision").startswith("accept-records-")
     assert fleet.take_in().has_more
     assert not fleet.take_in().has_more
     assert [action for _, action in fleet.actions()][-2:] == ["AcceptRecords", "Suspend"]
     assert fleet.condition(waiting)["status"] == "True"
 
 
-def test_who_lacks_a_right_is_told_which(fleet: Company):
+def test_a_user_without_a_right_gets_its_name(fleet: Company):
     server = fleet.server
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -435,10 +435,10 @@ def test_who_lacks_a_right_is_told_which(fleet: Company):
     )  # fmt: skip
     try:
         line = ("promote", "monitoring", "--stage", "dev", "--reason", "r")
-        told = ask(fleet, *line, by="bob")
-        assert told.code == 1, told.err
+        result = ask(fleet, *line, by="bob")
+        assert result.code == 1, result.err
         refusal = "user bob needs the verb promote on upstreampolicies.fanout.dev monitoring"
-        assert refusal in " ".join(told.err.split())
+        assert refusal in " ".join(result.err.split())
         assert objects(fleet, "Decision") == []
         assert ask(fleet, "suspend", "monitoring", "--reason", "r", by="bob").code == 0
     finally:
@@ -447,17 +447,17 @@ def test_who_lacks_a_right_is_told_which(fleet: Company):
             server.delete({**role, "kind": kind, "metadata": {"name": "creator"}})
 
 
-def test_nobody_records_on_a_cluster_as_somebody_else(fleet: Company):
+def test_recording_on_a_cluster_refuses_another_author(fleet: Company):
     line = ("suspend", "monitoring", "--reason", "r", "--by", "Bob <bob@example.com>")
-    told = ask(fleet, *line)
-    assert told.code == 1
-    assert "omit --by" in told.err
+    result = ask(fleet, *line)
+    assert result.code == 1
+    assert "omit --by" in result.err
     assert objects(fleet, "Decision") == []
 
 
 def suspend(fleet: Company) -> None:
-    told = ask(fleet, "suspend", "monitoring", "--stage", "dev", "--reason", "because")
-    assert told.code == 0, told.err
+    result = ask(fleet, "suspend", "monitoring", "--stage", "dev", "--reason", "because")
+    assert result.code == 0, result.err
     fleet.take_in()
 
 
@@ -467,8 +467,8 @@ def promote_nothing(fleet: Company) -> None:
 
 
 def remove_target(fleet: Company) -> None:
-    told = ask(fleet, "promote", "monitoring", "--stage", "dev", "--override", "requires", *WHY)
-    assert told.code == 0, told.err
+    result = ask(fleet, "promote", "monitoring", "--stage", "dev", "--override", "requires", *WHY)
+    assert result.code == 0, result.err
     fleet.take_in()
     fleet.run("sweep")
     fleet.run("sweep")
@@ -494,12 +494,12 @@ def test_the_commands_of_an_explanation_are_accepted_as_printed(
     block(fleet)
     monkeypatch.setenv("FANOUT_NOW", fleet.fleet.now.isoformat())
     subject = "monitoring" if block is remove_target else "monitoring/dev"
-    told = ask(fleet, "explain", subject, by=by).out
-    assert reason in told
-    assert "fanout sweep" not in told
-    section = told.partition("To unblock:\n")[2]
+    output = ask(fleet, "explain", subject, by=by).out
+    assert reason in output
+    assert "fanout sweep" not in output
+    section = output.partition("To unblock:\n")[2]
     commands = [shlex.split(it)[1:] for it in section.splitlines() if it.startswith("  fanout ")]
-    assert commands, told
+    assert commands, output
     before = sum(len(objects(fleet, it)) for it in KINDS)
     for number, arguments in enumerate(commands, start=1):
         done = fleet.fleet.run(*arguments, files=False)
@@ -511,14 +511,14 @@ def test_the_commands_of_an_explanation_are_accepted_as_printed(
 
 def test_errors_of_the_cluster_name_commands_for_it(fleet: Company):
     context = f"--kubeconfig {fleet.server.kubeconfig}"
-    told = ask(fleet, "explain", "monitoring/prod/ams")
-    line = next(it for it in told.err.splitlines() if "is in stage dev, not in prod" in it)
+    result = ask(fleet, "explain", "monitoring/prod/ams")
+    line = next(it for it in result.err.splitlines() if "is in stage dev, not in prod" in it)
     command = line.rpartition("`fanout ")[2].partition("`")[0]
     assert context in command
     assert fleet.fleet.run(*shlex.split(command), files=False).code == 0
 
 
-def test_nothing_is_created_that_the_controller_would_refuse(fleet: Company):
+def test_no_record_is_created_that_the_controller_would_refuse(fleet: Company):
     meta = {"name": "monitoring", "namespace": fleet.namespace}
     policy = {"apiVersion": "fanout.dev/v1alpha1", "kind": "UpstreamPolicy", "metadata": meta}
     condition = {
@@ -533,9 +533,9 @@ def test_nothing_is_created_that_the_controller_would_refuse(fleet: Company):
         subresource="status",
     )
     line = ("approve", "monitoring", "--stage", "dev", "--revision", "v1")
-    told = ask(fleet, *line, by="bob")
-    assert (told.code, told.out) == (3, "")
-    assert "nothing proves who created it; run `fanout crds --admission" in told.err
+    result = ask(fleet, *line, by="bob")
+    assert (result.code, result.out) == (3, "")
+    assert "nothing proves who created it; run `fanout crds --admission" in result.err
     assert objects(fleet, "Approval") == []
     condition["status"] = "False"
     fleet.server.apply(
@@ -558,10 +558,10 @@ def test_a_verb_without_a_right_to_targets_names_the_right(fleet: Company):
             ("approve", "monitoring", "--stage", "dev", "--revision", "v1"),
             ("explain", "monitoring"),
         ):
-            told = ask(fleet, *verb, by="bob")
-            assert (told.code, told.out) == (2, "")
-            assert f"UpstreamPolicy/{fleet.namespace}/monitoring: spec.targets[0]" in told.err
-            assert 'User "bob" cannot list resource "clusters"' in told.err
+            result = ask(fleet, *verb, by="bob")
+            assert (result.code, result.out) == (2, "")
+            assert f"UpstreamPolicy/{fleet.namespace}/monitoring: spec.targets[0]" in result.err
+            assert 'User "bob" cannot list resource "clusters"' in result.err
     finally:
         server.apply(binding)
         wait_until(lists_clusters, "the right is not back")

@@ -22,15 +22,17 @@ records: {{url: "{url}", secretRef: {{name: records-token}}}}
 
 def recorded(controller: Running, server, created, status: str) -> dict[str, str]:
     """Wait until the record has this status; return its condition."""
-    found: list[dict[str, str]] = []
+    requests: list[dict[str, str]] = []
 
     def is_shown() -> bool:
         conditions = server.get(created).get("status", {}).get("conditions", ())
-        found[:] = [it for it in conditions if it["type"] == "Recorded" and it["status"] == status]
-        return bool(found)
+        requests[:] = [
+            it for it in conditions if it["type"] == "Recorded" and it["status"] == status
+        ]
+        return bool(requests)
 
     controller.until(is_shown)
-    return found[0]
+    return requests[0]
 
 
 def test_the_token_is_the_administrators_and_is_named_when_it_is_refused(

@@ -8,9 +8,15 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from api import test_checks, test_dependencies, test_functions, test_stage_fields, test_unsupported
-from api.test_validation import MISTAKES, example
-from cli.test_broken_files import ROWS, break_example
+from api import (
+    test_function_catalog,
+    test_package_variant_dependencies,
+    test_stages,
+    test_stages_checks,
+    test_unsupported_fields,
+)
+from api.test_object_validation import MISTAKES, example
+from cli.test_validate_broken_files import ROWS, break_example
 from kube.mutations import find_values, general_path, mutate_all, read_complete_objects
 from kube.objects import Named, refusal_of, sent
 from kube_server import KubeServer
@@ -211,10 +217,10 @@ def sandbox() -> Iterator[ProcessSandbox]:
 def find_errors(data: dict[str, Any], sandbox: ProcessSandbox) -> list[Error]:
     """Return the errors of `fanout validate` about one object."""
     parsed, errors = validate_object(data)
-    found = [(it.field, it.problem) for it in errors]
+    problems = [(it.field, it.problem) for it in errors]
     if parsed is not None:
-        found = [(it.field, it.problem) for it in find_schedule_errors(parsed)]
-        found += [
+        problems = [(it.field, it.problem) for it in find_schedule_errors(parsed)]
+        problems += [
             (it.field, it.problem) for _, it in cross_check([parsed]) if it.severity == "error"
         ]
         declared = DeclaredObjects(
@@ -223,28 +229,28 @@ def find_errors(data: dict[str, Any], sandbox: ProcessSandbox) -> list[Error]:
             promotions=(parsed,) if isinstance(parsed, PromotionPolicy) else (),
         )
         findings = (*validate_expressions(declared, sandbox), *find_function_findings(declared))
-        found += [(it.where.field, it.problem) for it in findings if it.severity == "error"]
-    return [(re.sub(r"\[\d+\]", "[]", field), problem) for field, problem in found]
+        problems += [(it.where.field, it.problem) for it in findings if it.severity == "error"]
+    return [(re.sub(r"\[\d+\]", "[]", field), problem) for field, problem in problems]
 
 
 def broken_objects() -> Iterator[Named]:
     """Yield each object of the tests' tables of mistakes."""
     for row in MISTAKES:
         yield row["sentence"], example(row["kind"], row["text"], row["instead"])
-    for sentence, data, _ in test_stage_fields.MISTAKES:
+    for sentence, data, _ in test_stages.MISTAKES:
         yield sentence, data
-    for sentence, check, _ in test_checks.WRONG:
-        yield sentence, test_checks.with_check(check)
-    for sentence, pipeline, _ in test_functions.REFUSED:
-        data = copy.deepcopy(test_functions.VARIANT)
+    for sentence, check, _ in test_stages_checks.WRONG:
+        yield sentence, test_stages_checks.with_check(check)
+    for sentence, pipeline, _ in test_function_catalog.REFUSED:
+        data = copy.deepcopy(test_function_catalog.VARIANT)
         data["spec"]["pipeline"] = pipeline
         yield sentence, data
-    for sentence, entry, _ in test_dependencies.DEPENDENCIES:
-        yield sentence, test_dependencies.waiting(entry)
+    for sentence, entry, _ in test_package_variant_dependencies.DEPENDENCIES:
+        yield sentence, test_package_variant_dependencies.waiting(entry)
     for row in UNSUPPORTED_FIELDS:
-        for value in row.values or (test_unsupported.VALUES[row.path.rpartition(".")[2]],):
-            data = copy.deepcopy(test_unsupported.EXAMPLES[row.kind])
-            test_unsupported.place(data, row.path, value)
+        for value in row.values or (test_unsupported_fields.VALUES[row.path.rpartition(".")[2]],):
+            data = copy.deepcopy(test_unsupported_fields.EXAMPLES[row.kind])
+            test_unsupported_fields.place(data, row.path, value)
             yield f"{row.kind}: {row.path}: {value}", data
     for row in ROWS:
         try:

@@ -193,7 +193,7 @@ def missing_right(role: str, kind: str, spec: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("role", SPEAKERS)
-def test_who_has_a_role_can_record_what_it_is_for_and_nothing_else(server, role):
+def test_a_role_grants_its_own_records_and_no_others(server, role):
     binding = bind(role, user("bob"))
     server.create(binding)
     try:
@@ -201,14 +201,14 @@ def test_who_has_a_role_can_record_what_it_is_for_and_nothing_else(server, role)
         for kind, spec in SPEAKERS["fanout-admin"]:
             manifest = record(kind, "bob", **spec)
             line = ("create", "-f", "-")
-            told = server.kubectl(
+            result = server.kubectl(
                 *line, by="bob", namespace=NAMESPACE, stdin=json.dumps(manifest), check=False
             )
             if (kind, spec) in SPEAKERS[role]:
-                assert told.returncode == 0, told.stderr
+                assert result.returncode == 0, result.stderr
             else:
-                assert told.returncode != 0
-                assert missing_right(role, kind, spec) in told.stderr
+                assert result.returncode != 0
+                assert missing_right(role, kind, spec) in result.stderr
     finally:
         server.delete(binding)
         await_rights(server, "bob", set())

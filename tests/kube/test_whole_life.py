@@ -416,17 +416,17 @@ def change_objects(life: Life) -> None:
     life.until(lambda: "30d" in repo.file("main", settings))
     after = life.heads()
     assert {name for name in before if before[name] != after[name]} == {"edge-0"}
-    gone = name_site(SITES - 1)
-    life.fleet.remove(f"site-{gone}.yaml")
-    life.kubectl("delete", "cluster", gone)
+    removed_site = name_site(SITES - 1)
+    life.fleet.remove(f"site-{removed_site}.yaml")
+    life.kubectl("delete", "cluster", removed_site)
     branch = f"refs/heads/drafts/default/_removals/{NAMESPACE}.monitoring/prod"
     life.until(lambda: any(branch in it.refs() for it in life.edges))
     [edge] = [it for it in life.edges if branch in it.refs()]
     tree = edge.git("rev-parse", f"{branch}^{{tree}}").strip()
     for person in ("alice", "bob"):
-        assert f"sites/{gone}" in life.packages()
+        assert f"sites/{removed_site}" in life.packages()
         life.record("Approval", person, check="ok", stage="prod", trees=[tree])
-    life.until(lambda: life.packages() == (FIRST | PROD) - {f"sites/{gone}"})
+    life.until(lambda: life.packages() == (FIRST | PROD) - {f"sites/{removed_site}"})
 
 
 def upgrade(life: Life) -> None:

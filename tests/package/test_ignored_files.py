@@ -1,7 +1,7 @@
 """What a `.krmignore` names is bytes in all of fanout, whatever it contains."""
 
 import pytest
-from package.merge.test_merge_packages import kptfile, merge, package, thing
+from package.merge.test_package_update import kptfile, merge, package, thing
 from variants.running import kptfile as pipeline
 from variants.running import rendered, run
 
@@ -26,8 +26,8 @@ def faults(files, reference):
 
 
 def validated(files):
-    found = validate_package(package(files), RUNTIME)
-    return [str(it) for it in found.errors], [it.sentence for it in found.warnings]
+    report = validate_package(package(files), RUNTIME)
+    return [str(it) for it in report.errors], [it.sentence for it in report.warnings]
 
 
 def test_functions_do_not_get_it():
@@ -39,7 +39,7 @@ def test_functions_do_not_get_it():
     assert [it.sentence for it in rendered(BROKEN).results] == []
 
 
-def test_it_need_not_be_valid():
+def test_an_ignored_file_need_not_be_valid():
     assert validated(BROKEN) == ([], [])
     with pytest.raises(InvalidInput, match=r"templates/chart\.yaml"):
         rendered({**BROKEN, ".krmignore": ""})
@@ -52,7 +52,7 @@ def test_an_edit_of_it_breaks_no_draft():
     assert faults({**read, "templates/chart.yaml": CHART}, read) != []
 
 
-def test_what_is_not_ignored_any_more_is_an_object_again():
+def test_a_file_that_is_no_longer_ignored_is_an_object_again():
     """The edit that emptied the rules brought the fault in, in a file that it did not touch."""
     [fault] = faults({**FILES, ".krmignore": ""}, FILES)
     assert "the object is also at a.yaml" in fault
@@ -89,7 +89,7 @@ def test_too_many_patterns_are_an_error_of_the_package():
         rendered({**FILES, ".krmignore": "*a\n" * 5001})
 
 
-def test_it_is_merged_as_text():
+def test_an_ignored_file_is_merged_as_text():
     base = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1, b: 1}\n"
     upstream, local = base.replace("a: 1", "a: 2"), base.replace("b: 1", "b: 2")
     sides = [{**FILES, "templates/a.yaml": text} for text in (base, upstream, local)]

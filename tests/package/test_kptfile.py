@@ -75,7 +75,7 @@ def test_a_clone_again_changes_nothing_and_a_new_revision_only_its_lines():
     assert after == once.decode().replace("/v2", "/v3").replace("a" * 40, "b" * 40)
 
 
-def test_what_a_generic_store_left_goes():
+def test_fields_of_a_generic_store_are_removed():
     text = KPTFILE + "upstream:\n  type: generic\n  generic: {storeID: x}\n"
     manifest, kptfile = parse(text)
     after = Manifest.parse(
@@ -151,7 +151,7 @@ NONE = [
 
 
 @pytest.mark.parametrize(("sentence", "text", "expected"), NONE, ids=map(itemgetter(0), NONE))
-def test_what_is_no_kptfile_is_refused(sentence, text, expected):
+def test_a_malformed_kptfile_is_refused(sentence, text, expected):
     with pytest.raises(InvalidInput) as caught:
         parse(text)
     assert str(caught.value).startswith(expected)

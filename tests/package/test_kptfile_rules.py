@@ -96,7 +96,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("text", "expected"), ROWS, ids=[row[0].strip() for row in ROWS])
-def test_every_breach_is_told_with_its_line(text, expected):
+def test_every_breach_is_reported_with_its_line(text, expected):
     assert faults(HEAD + text) == expected
 
 

@@ -49,9 +49,9 @@ def test_tags(sentence, tag, package, expected):
 
 
 def version(text):
-    found = parse_tag(f"v{text}", "")
-    assert found is not None
-    return found
+    version_read = parse_tag(f"v{text}", "")
+    assert version_read is not None
+    return version_read
 
 
 def test_the_order_is_that_of_semver():
@@ -114,9 +114,9 @@ RANGES = [
 
 @pytest.mark.parametrize(("text", "inside", "outside"), RANGES, ids=map(itemgetter(0), RANGES))
 def test_ranges(text, inside, outside):
-    found = parse_range(text)
-    assert [t for t in inside.split() if not found.allows(version(t))] == []
-    assert [t for t in outside.split() if found.allows(version(t))] == []
+    version_range = parse_range(text)
+    assert [t for t in inside.split() if not version_range.allows(version(t))] == []
+    assert [t for t in outside.split() if version_range.allows(version(t))] == []
 
 
 REFUSED = [
@@ -175,10 +175,10 @@ def naive(operator, given_parts, candidate):
 @given(st.lists(st.lists(comparators, min_size=1, max_size=3), min_size=1, max_size=3))
 def test_ranges_agree_with_their_meaning(groups):
     text = " || ".join(" ".join(o + ".".join(map(str, n)) for o, n in group) for group in groups)
-    found = parse_range(text)
+    version_range = parse_range(text)
     for candidate in SMALL:
         expected = any(all(naive(o, n, candidate) for o, n in group) for group in groups)
-        assert found.allows(candidate) is expected, candidate
+        assert version_range.allows(candidate) is expected, candidate
 
 
 REPOSITORY = {
@@ -209,7 +209,7 @@ def test_latest_allows_all_that_are_no_prereleases():
     assert select_releases({"app/v1.0.0-rc.1": "x"}, "app") == []
 
 
-def test_one_version_spelled_twice_is_refused_by_name_where_it_is_asked_for():
+def test_a_version_with_two_spellings_is_refused_by_name_where_it_is_requested():
     assert select_allowed(REPOSITORY, "", parse_range("6")) == [("v6", "j")]
     for ask in (
         lambda: select_allowed(REPOSITORY, "", parse_range(">=6")),

@@ -39,7 +39,7 @@ SEEN = [
 
 
 @pytest.mark.parametrize(("text", "seen"), [row[1:] for row in SEEN], ids=[row[0] for row in SEEN])
-def test_which_commit_was_seen(text, seen):
+def test_a_commit_is_parsed_from_a_response(text, seen):
     assert parse_commit(text) == seen
 
 
@@ -97,35 +97,37 @@ READY = "object.status.conditions.exists(c, c.type == 'Ready' && c.status == "
 def test_a_long_expression_is_repeated_with_its_end():
     """That is where two checks that begin alike differ."""
     long = [due(cel=f"{READY}'True') ? true : {READY}'{it}') ? false : null") for it in ("No", "F")]
-    told = [
+    messages = [
         build_reading(item, "it", ProbeResponse({}), outcome=False, observed=None).message
         for item in long
     ]
-    assert all(words.startswith(f"it: {READY[:60]}…") for words in told)
-    assert told[0].endswith("c.status == 'No') ? false : null is false")
-    assert told[1].endswith("c.status == 'F') ? false : null is false")
+    assert all(words.startswith(f"it: {READY[:60]}…") for words in messages)
+    assert messages[0].endswith("c.status == 'No') ? false : null is false")
+    assert messages[1].endswith("c.status == 'F') ? false : null is false")
 
 
 def test_an_object_says_itself_why():
     conditions = [{"type": "Ready", "message": "health check\n failed"}]
     answer = ProbeResponse({"status": {"conditions": conditions}})
-    told = build_reading(due(), "it", answer, outcome=False, observed=None)
-    assert told.message == ("it: object.ok is false; its Ready condition says: health check failed")
+    reading = build_reading(due(), "it", answer, outcome=False, observed=None)
+    assert reading.message == (
+        "it: object.ok is false; its Ready condition says: health check failed"
+    )
 
 
 @pytest.mark.parametrize("status", [None, [], "x", {"conditions": 3}, {"conditions": [4]}])
 def test_an_object_of_any_shape_is_no_accident(status):
-    told = build_reading(
+    reading = build_reading(
         due(), "it", ProbeResponse({"status": status}), outcome=False, observed=None
     )
-    assert told.verdict is Verdict.FAILED
+    assert reading.verdict is Verdict.FAILED
 
 
 def test_a_draft_s_own_commit_is_its_revision():
-    told = build_reading(
+    reading = build_reading(
         due(observed="x", draft=COMMIT), "it", ProbeResponse({}), outcome=True, observed=COMMIT
     )
-    assert told.observed_revision == "v2"
+    assert reading.observed_revision == "v2"
 
 
 def test_an_index_into_several_series_is_chance():

@@ -40,7 +40,7 @@ def statements(draw) -> CommitStatement:
     paths = draw(st.lists(path, unique=True, max_size=6))
     size = draw(st.integers(0, len(paths)))
     variants = draw(st.lists(word, unique=True, min_size=size, max_size=size))
-    left = draw(st.integers(size, len(paths)))
+    remaining = draw(st.integers(size, len(paths)))
     return CommitStatement(
         ref=draw(st.sampled_from([STAGE, OWN])),
         policy="team/web",
@@ -58,8 +58,8 @@ def statements(draw) -> CommitStatement:
             )
             for at, name in zip(paths, variants, strict=False)
         },
-        removed=tuple(sorted(paths[size:left])),
-        restored=tuple(sorted(paths[left:])),
+        removed=tuple(sorted(paths[size:remaining])),
+        restored=tuple(sorted(paths[remaining:])),
     )
 
 

@@ -73,7 +73,7 @@ def test_the_time_of_a_request_counts_where_steps_say_less():
     assert budget.find_refusal("a") is not None
 
 
-def test_what_is_known_to_be_costly_is_tried_one_by_one_and_keeps_nothing_else_waiting():
+def test_costly_texts_are_retried_singly_and_delay_no_other_text():
     budget, refused = EvaluationBudget(NOW), "it is tried again in a later pass"
     for text in ("a", "b", "c"):
         budget.note_excess(text, "slow")

@@ -168,7 +168,7 @@ ADMISSIONS = [
 @pytest.mark.parametrize(
     ("_", "by", "names", "commit", "expected"), ADMISSIONS, ids=[row[0] for row in ADMISSIONS]
 )
-def test_what_let_a_publication_in(_, by, names, commit, expected):
+def test_a_publication_has_the_admission_of_its_record(_, by, names, commit, expected):
     [_, second] = publications(
         {"published": step("v1", 1, merge="m1"), "grant": step("v2", 2, by=by)},
         {"published": step("v1", 1, merge="m1"), "grant": step("v2", 2, by=by)},
@@ -237,7 +237,9 @@ COMMITS = [
     COMMITS,
     ids=[row[0] for row in COMMITS],
 )
-def test_who_made_the_commit_of_a_publication(_, message, author, committer, expected):
+def test_the_author_of_a_publication_is_parsed_from_its_commit(
+    _, message, author, committer, expected
+):
     commit = Commit(
         oid="m", tree="t", parents=(), timestamp=0, committer=committer, message=message,
         author=author,

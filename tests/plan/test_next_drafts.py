@@ -19,5 +19,5 @@ def test_a_draft_of_another_with_the_same_name_is_in_the_way(policy, is_own):
     draft = replace(open_draft("ams", "sites/ams", policy=policy), ref=REF)
     location = locate_draft(by_hand("abe"), repository_state(draft), "default", is_shared=False)
     assert location.ref == REF
-    found = (location.draft, location.occupant)
-    assert found == ((draft, None) if is_own else (None, draft))
+    draft_and_occupant = (location.draft, location.occupant)
+    assert draft_and_occupant == ((draft, None) if is_own else (None, draft))

@@ -76,7 +76,7 @@ def test_a_draft_that_removes_what_is_to_go_is_left_as_it_is():
     assert [it.path for it in planned.removals] == ["a", "b"]
 
 
-def test_what_is_held_stays_in_a_draft_and_joins_none():
+def test_a_held_removal_stays_in_its_draft_and_joins_no_draft():
     [planned] = plan(state("a", "b", draft=draft("a")), held=("a", "b"))
     assert (planned.write, planned.hold) == (None, HELD)
     assert [it.path for it in planned.removals] == ["a"]

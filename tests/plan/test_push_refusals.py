@@ -24,7 +24,7 @@ RESULTS = [
 
 
 @pytest.mark.parametrize(("_", "result", "expected"), RESULTS, ids=map(itemgetter(0), RESULTS))
-def test_what_lasts_is_a_refusal(_, result, expected):
+def test_a_lasting_failure_is_a_refusal(_, result, expected):
     assert is_refusal(result) is expected
 
 
@@ -37,7 +37,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("words", "expected"), WORDS)
-def test_refused_force_is_told_by_the_words(words, expected):
+def test_refused_force_is_reported_by_the_words(words, expected):
     assert refuses_force(Denied(words, reason="PushRefused")) is expected
 
 
@@ -69,8 +69,8 @@ def test_words_about_others_are_hidden(_, line, abe, zed):
             "refused: (hook declined) / ask us / its other words are about objects of other"
             " namespaces; administrators find them in the log; ask"
         )
-        told = word_refusal(error, NAMES, namespace)
-        assert told == (str(error) if expected else hidden)
+        sentence = word_refusal(error, NAMES, namespace)
+        assert sentence == (str(error) if expected else hidden)
 
 
 def refused(words: str) -> str:

@@ -101,7 +101,7 @@ def test_a_title_does_not_make_a_draft_of_a_request(title):
     assert format_request(build_content(), "Draft the plan").title == "Draft the plan"
 
 
-def test_nothing_in_a_block_ends_it():
+def test_no_line_of_a_block_ends_the_block():
     block = format_block(["```", "`````", "x"], "diff").splitlines()
     assert block[0] == "``````diff"
     assert block[-1] == "``````"
@@ -130,7 +130,7 @@ def test_the_digest_changes_with_title_text_and_nothing_else():
 PEOPLE_ABOVE, PEOPLE_BELOW = "From me: @ann, look.\n\n", "\n\n- [ ] I have read it\n"
 
 
-def test_what_people_wrote_around_fanout_s_part_stays():
+def test_text_of_people_around_fanout_s_part_stays():
     old, new = format_request(build_content()), format_request(build_removal())
     present = f"{PEOPLE_ABOVE}{old.text.rstrip()}{PEOPLE_BELOW}".replace("\n", "\r\n")
     replaced = replace_own_text(present, new).replace("\r\n", "\n")
@@ -139,7 +139,7 @@ def test_what_people_wrote_around_fanout_s_part_stays():
     assert needs_update(present, new)
 
 
-def test_what_people_changed_in_fanout_s_part_stays_until_it_says_something_else():
+def test_an_edit_of_fanout_s_part_stays_until_that_part_changes():
     request = format_request(build_content())
     edited = request.text.replace("`v1.2.0`", "`v9`")
     assert not needs_update(edited, request)

@@ -71,7 +71,7 @@ def test_no_content_forges_a_marker(text: str):
 
 @given(TEXTS, TEXTS)
 @example("", "")
-def test_what_people_write_around_fanout_s_part_stays(above: str, below: str):
+def test_text_of_people_around_fanout_s_part_stays(above: str, below: str):
     present = f"{above}\n\n{OLD.text}\n{below}"
     replaced = replace_own_text(present, NEW)
     assert not needs_update(replaced, NEW)

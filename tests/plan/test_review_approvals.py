@@ -50,10 +50,10 @@ def judge(*reviews, tree="tree-a", trees=REVIEWED, recorded=(), rule=SIGNED, rel
         grant = replace(variant.status_line.grant, since=at(since))
         variant = replace(variant, status_line=replace(variant.status_line, grant=grant))
     stage = StageRule("prod", requires=(rule,))
-    found = find_review_approvals([variant], [stage])
+    approvals = find_review_approvals([variant], [stage])
     requested = find_requested_changes([variant], [stage])
     index = ApprovalIndex(
-        [*recorded, *found], [stage], at(60), ActiveDecisions((), at(60)), requested
+        [*recorded, *approvals], [stage], at(60), ActiveDecisions((), at(60)), requested
     )
     facts = VariantFacts("a", "prod", "a", published=has)
     return index.evaluate(rule, facts, DraftFacts("v2", "d1", tree))
@@ -200,7 +200,7 @@ def test_reviews_and_records_of_one_person_are_one():
     assert both.approvers == (ANN, "git.example.com/bob")
 
 
-def test_a_review_of_an_earlier_revision_is_not_told_of():
+def test_a_review_of_an_earlier_revision_is_not_reported():
     """Before the release of this revision the branch had another one."""
     missing = gate_wording.describe_missing_approvals(SIGNED, ())
     assert judge(review("ann", head="c2"), released=5).message == missing
@@ -225,7 +225,7 @@ def test_a_review_is_of_the_trees_at_their_paths_only():
     )
 
 
-def test_nobody_reviews_where_there_is_no_forge_no_request_or_no_check():
+def test_reviews_need_a_forge_a_request_and_a_check():
     reviewed = drafted("a", forge(request([review("ann")], REVIEWED)))
     assert find_review_approvals([reviewed], [StageRule("prod")]) == ()
     assert find_review_approvals([reviewed], [StageRule("dev", requires=(SIGNED,))]) == ()
@@ -239,8 +239,8 @@ def test_a_merge_by_a_person_has_the_approvals_of_what_was_merged():
     draft = drafted("a", state, tree="tree-b")  # somebody has committed to the branch since
     merged = published("a", state, tree="tree-a").published
     for variant in (draft, replace(draft, draft=None)):
-        found = replace(variant, published=merged, is_unrecorded=True)
-        [approval] = find_review_approvals([found], [PROD])
+        recovered = replace(variant, published=merged, is_unrecorded=True)
+        [approval] = find_review_approvals([recovered], [PROD])
         assert (approval.spec.revision, approval.trees) == ("v2", frozenset({"tree-a"}))
 
 

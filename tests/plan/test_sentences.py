@@ -264,8 +264,8 @@ def leaving(tree="t", **fields):
     """A variant that has left a path, with a package of this tree still there."""
     state = replace(CORE, path_states={"old/a": PathState(tree)}, **fields)
     line = PreviousLocationLine(state.identity, "old/a", "t")
-    left = AbandonedLocation(line, ObservedPath(state, "core", "old/a"), False)
-    return without_candidate(replace(A, abandoned=(left,)))
+    abandoned = AbandonedLocation(line, ObservedPath(state, "core", "old/a"), False)
+    return without_candidate(replace(A, abandoned=(abandoned,)))
 
 
 REMAINING = [
@@ -380,8 +380,8 @@ def test_a_pull_request_of_others_that_cannot_be_read():
     subject = RepositorySubject(
         namespace="default", policy="monitoring", repository="edge", state=state
     )
-    found = plan_other_statuses([subject], "default")
-    assert found.warnings == ("edge: pull request 7 gets no status of fanout: S",)
+    planned = plan_other_statuses([subject], "default")
+    assert planned.warnings == ("edge: pull request 7 gets no status of fanout: S",)
 
 
 def due(method, **spec):
@@ -490,9 +490,9 @@ RECORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("found", "expected"), RECORDS, ids=[it[1] for it in RECORDS])
-def test_a_detail_of_a_record(found, expected):
-    assert found == [expected]
+@pytest.mark.parametrize(("detail", "expected"), RECORDS, ids=[it[1] for it in RECORDS])
+def test_a_detail_of_a_record(detail, expected):
+    assert detail == [expected]
 
 
 WAITS = Hold("SweepAwaited", "it waits")
@@ -510,8 +510,8 @@ def test_a_detail_of_a_pull_request(state, facts, detail):
     variant = drafted("a", forge(facts))
     key = variant.repository_state.identity, REF
     status = RecordedStatus(requests={key: RequestLine(number=7, state=state.value)})
-    _, found = observe_request_lines(status, [variant], (), at(9))
-    assert found == (detail,)
+    _, details = observe_request_lines(status, [variant], (), at(9))
+    assert details == (detail,)
 
 
 def test_details_of_a_cleanup_after_a_move():
@@ -524,10 +524,10 @@ def test_details_of_a_cleanup_after_a_move():
         reason=moved,
         left_line=PreviousLocationLine(CORE.identity, "old/a", "t"),
     )
-    left = "that a has left core:old/a"
+    sentence = "that a has left core:old/a"
     for package, details in (
         (replace(leftover, tree="t"), [moved]),
-        (replace(leftover, drafts=(DRAFT,)), [moved, left]),
+        (replace(leftover, drafts=(DRAFT,)), [moved, sentence]),
         (replace(leftover, drafts=(DRAFT,), left_line=None), [moved]),
     ):
         removal = VariantRemoval(

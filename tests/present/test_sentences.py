@@ -102,8 +102,8 @@ def test_a_condition_lists_conflicts_that_were_decided():
 )
 def test_a_condition_counts_the_conflicts_of_a_stage(number, sentence):
     entry = evaluated(A)
-    found = replace(entry.stages[0], variants=(replace(entry.variants[0], undecided=number),))
-    assert [it.message for it in build_stage_conditions(found)][1:] == [sentence]
+    stage = replace(entry.stages[0], variants=(replace(entry.variants[0], undecided=number),))
+    assert [it.message for it in build_stage_conditions(stage)][1:] == [sentence]
 
 
 def early(variant):
@@ -165,11 +165,11 @@ RESOLVED = RecordEntry(
 
 def disputed(conflicts, **fields):
     """A variant whose draft has these conflicts in its trailers."""
-    found: Any = drafted("a", None)
-    trailers = replace(found.draft.trailers, conflicts=conflicts)
+    variant: Any = drafted("a", None)
+    trailers = replace(variant.draft.trailers, conflicts=conflicts)
     ref = "refs/heads/drafts/default/sites/a/monitoring"
-    draft = replace(found.draft, trailers=trailers, ref=ref, **fields)
-    return replace(found, draft_ref=ref, draft=draft)
+    draft = replace(variant.draft, trailers=trailers, ref=ref, **fields)
+    return replace(variant, draft_ref=ref, draft=draft)
 
 
 CONFLICTS = [
@@ -185,9 +185,9 @@ CONFLICTS = [
 
 
 @pytest.mark.parametrize(
-    ("found", "records", "message"), CONFLICTS, ids=[it[2] for it in CONFLICTS]
+    ("facts", "records", "message"), CONFLICTS, ids=[it[2] for it in CONFLICTS]
 )
-def test_a_sentence_of_a_conflict(found, records, message):
-    entry = evaluated(found, records=records)
+def test_a_sentence_of_a_conflict(facts, records, message):
+    entry = evaluated(facts, records=records)
     [conflict] = list_conflicts(entry.result, entry.variants[0].variant)
     assert conflict.message == message

@@ -49,7 +49,7 @@ def names(monkeypatch):
 
 
 @pytest.fixture
-def there():
+def server():
     with service() as made:
         yield made
 
@@ -63,8 +63,8 @@ def ask(url):
     return answer
 
 
-def port_of(there):
-    return there.url.rpartition(":")[2]
+def port_of(server):
+    return server.url.rpartition(":")[2]
 
 
 FORMS = [
@@ -75,7 +75,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize("host", FORMS)
-def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
+def test_no_request_is_sent_to_a_refused_address(host, connected):
     answer = ask(f"http://{host}/latest")
     assert isinstance(answer, ProbeFailure)
     assert answer.message.startswith(f"http://{host}/latest: the request was not sent: ")
@@ -83,7 +83,7 @@ def test_nothing_is_sent_to_an_address_that_is_refused(host, connected):
 
 
 @pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1", "100.100.100.200"])
-def test_nor_to_a_name_that_stands_for_one(address, names, connected):
+def test_no_request_is_sent_to_a_name_of_a_refused_address(address, names, connected):
     names["meta.example.com"] = [[address]]
     answer = ask("http://meta.example.com/latest")
     assert isinstance(answer, ProbeFailure)
@@ -91,50 +91,50 @@ def test_nor_to_a_name_that_stands_for_one(address, names, connected):
     assert connected == []
 
 
-def test_a_name_is_looked_up_once_for_a_connection(names, there, connected):
+def test_a_name_is_looked_up_once_for_a_connection(names, server, connected):
     names["rebind.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
-    there.pages["/state"] = Page("1")
-    url = f"http://rebind.example.com:{port_of(there)}/state"
+    server.pages["/state"] = Page("1")
+    url = f"http://rebind.example.com:{port_of(server)}/state"
     assert ask(url) == ProbeResponse({"status": 200, "body": 1})
     assert connected == ["127.0.0.1"]
-    assert there.asked[0].headers["host"] == f"rebind.example.com:{port_of(there)}"
+    assert server.asked[0].headers["host"] == f"rebind.example.com:{port_of(server)}"
 
 
-def test_of_several_addresses_only_the_allowed_are_tried(names, there, connected):
+def test_of_several_addresses_only_the_allowed_are_tried(names, server, connected):
     names["both.example.com"] = [["169.254.169.254", "127.0.0.1"]]
-    there.pages["/state"] = Page("1")
-    assert isinstance(ask(f"http://both.example.com:{port_of(there)}/state"), ProbeResponse)
+    server.pages["/state"] = Page("1")
+    assert isinstance(ask(f"http://both.example.com:{port_of(server)}/state"), ProbeResponse)
     assert connected == ["127.0.0.1"]
 
 
-def test_the_next_address_is_tried_where_one_does_not_answer(names, there):
+def test_the_next_address_is_tried_where_one_does_not_answer(names, server):
     names["two.example.com"] = [["127.0.0.2", "127.0.0.1"]]  # nobody listens on the first
-    there.pages["/state"] = Page("1")
-    assert isinstance(ask(f"http://two.example.com:{port_of(there)}/state"), ProbeResponse)
+    server.pages["/state"] = Page("1")
+    assert isinstance(ask(f"http://two.example.com:{port_of(server)}/state"), ProbeResponse)
 
 
-def test_the_connection_after_a_redirect_is_judged_too(names, there, connected):
+def test_the_connection_after_a_redirect_is_checked_too(names, server, connected):
     names["hop.example.com"] = [["127.0.0.1"], ["169.254.169.254"]]
-    there.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
-    answer = ask(f"http://hop.example.com:{port_of(there)}/old")
+    server.pages["/old"] = Page("", 302, {"Location": "/state", "Connection": "close"})
+    answer = ask(f"http://hop.example.com:{port_of(server)}/old")
     assert isinstance(answer, ProbeFailure)
     assert "the request was not sent: 169.254.169.254 is a link-local address" in answer.message
     assert connected == ["127.0.0.1"]
 
 
-def test_a_redirect_to_an_address_that_is_refused_is_not_followed(there, connected):
-    there.pages["/old"] = Page("", 302, {"Location": "http://169.254.169.254/latest"})
-    assert isinstance(ask(f"{there.url}/old"), ProbeFailure)
+def test_a_redirect_to_an_address_that_is_refused_is_not_followed(server, connected):
+    server.pages["/old"] = Page("", 302, {"Location": "http://169.254.169.254/latest"})
+    assert isinstance(ask(f"{server.url}/old"), ProbeFailure)
     assert connected == ["127.0.0.1"]
 
 
-def test_no_proxy_of_the_environment_is_asked(monkeypatch, there, connected):
+def test_no_proxy_of_the_environment_is_asked(monkeypatch, server, connected):
     with socket.create_server(("127.0.0.1", 0)) as proxy:
         where = f"http://127.0.0.1:{proxy.getsockname()[1]}"
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, where)
-        there.pages["/state"] = Page("1")
-        assert isinstance(ask(f"{there.url}/state"), ProbeResponse)
+        server.pages["/state"] = Page("1")
+        assert isinstance(ask(f"{server.url}/state"), ProbeResponse)
 
 
 def test_a_name_that_is_too_long_is_no_host():

@@ -20,7 +20,7 @@ def success(kind, result, **more):
     return {"status": "success", "data": {"resultType": kind, "result": result}, **more}
 
 
-HEARD = [
+USABLE = [
     ("a scalar is a number", success("scalar", [1700000000, "0.25"]), 0.25),
     ("a vector is a list", vector("1"), [{"metric": {"instance": "i0"}, "value": 1.0}]),
     ("several series are all there", vector("1", "2e3"),
@@ -29,7 +29,7 @@ HEARD = [
     ("a hint is no warning", success("scalar", [0, "1"], infos=["might not be a counter"]), 1.0),
 ]  # fmt: skip
 
-UNHEARD = [
+UNUSABLE = [
     ("no series is no answer", 200, vector(),
      ("no series matches the query; write it so that it always yields one, with `or vector(0)` for"
      " example")),
@@ -64,14 +64,14 @@ UNHEARD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("answer", "value"), [r[1:] for r in HEARD], ids=[r[0] for r in HEARD])
-def test_heard(answer, value):
+@pytest.mark.parametrize(("answer", "value"), [r[1:] for r in USABLE], ids=[r[0] for r in USABLE])
+def test_a_response_is_read(answer, value):
     assert parse_prometheus_response(200, json.dumps(answer).encode()) == ProbeResponse(value)
 
 
 @pytest.mark.parametrize(
-    ("status", "answer", "told"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD]
+    ("status", "answer", "problem"), [r[1:] for r in UNUSABLE], ids=[r[0] for r in UNUSABLE]
 )
-def test_unheard(status, answer, told):
+def test_an_unusable_response_is_a_failure(status, answer, problem):
     text = answer if isinstance(answer, str) else json.dumps(answer)
-    assert parse_prometheus_response(status, text.encode()) == ProbeFailure(told)
+    assert parse_prometheus_response(status, text.encode()) == ProbeFailure(problem)

@@ -32,7 +32,7 @@ def secret(name):
 
 
 @pytest.fixture(scope="module")
-def there():
+def server():
     with service() as made:
         yield made
 
@@ -49,21 +49,21 @@ def ask(*questions, limits=PATIENT):
     return HttpProbes(secret, lent, limits).ask(questions)
 
 
-def unheard(answer, there, path="/state"):
+def failure_of(answer, server, path="/state"):
     assert isinstance(answer, ProbeFailure), answer
-    assert answer.message.startswith(f"{there.url}{path}: ")
-    return answer.message.removeprefix(f"{there.url}{path}: ")
+    assert answer.message.startswith(f"{server.url}{path}: ")
+    return answer.message.removeprefix(f"{server.url}{path}: ")
 
 
-def test_an_answer_is_status_and_body(there):
-    there.pages["/state"] = Page('{"ok": true, "revision": "v2"}')
-    assert ask(ProbeQuery(url=f"{there.url}/state")) == [
+def test_an_answer_is_status_and_body(server):
+    server.pages["/state"] = Page('{"ok": true, "revision": "v2"}')
+    assert ask(ProbeQuery(url=f"{server.url}/state")) == [
         ProbeResponse({"status": 200, "body": {"ok": True, "revision": "v2"}})
     ]
 
 
-def test_what_is_not_there_is_an_answer(there):
-    [answer] = ask(ProbeQuery(url=f"{there.url}/nowhere"))
+def test_a_missing_page_is_a_response(server):
+    [answer] = ask(ProbeQuery(url=f"{server.url}/nowhere"))
     assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
 
 
@@ -92,15 +92,17 @@ SILENT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "told"), [row[1:] for row in SILENT], ids=[r[0] for r in SILENT])
-def test_no_answer(there, page, told):
-    there.pages["/state"] = page
-    [answer] = ask(ProbeQuery(url=f"{there.url}/state"), limits=QUICK if page.slow else PATIENT)
-    assert unheard(answer, there) == told
+@pytest.mark.parametrize(
+    ("page", "problem"), [row[1:] for row in SILENT], ids=[r[0] for r in SILENT]
+)
+def test_no_answer(server, page, problem):
+    server.pages["/state"] = page
+    [answer] = ask(ProbeQuery(url=f"{server.url}/state"), limits=QUICK if page.slow else PATIENT)
+    assert failure_of(answer, server) == problem
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "problem"),
     [
         ("fine", "its body is not JSON"),
         ("", "its body is not JSON"),
@@ -111,22 +113,22 @@ def test_no_answer(there, page, told):
     ],
     ids=["text", "nothing", "not a number", "no text", "far too deep", "too deep"],
 )
-def test_a_body_that_cannot_be_read_leaves_the_status(there, body, told):
-    there.pages["/state"] = Page(body)
+def test_a_body_that_cannot_be_read_leaves_the_status(server, body, problem):
+    server.pages["/state"] = Page(body)
     limits = ProbeLimits(max_bytes=100_000)
-    [answer] = HttpProbes(secret, {}, limits).ask([ProbeQuery(url=f"{there.url}/state")])
-    assert answer == ProbeResponse({"status": 200}, told)
+    [answer] = HttpProbes(secret, {}, limits).ask([ProbeQuery(url=f"{server.url}/state")])
+    assert answer == ProbeResponse({"status": 200}, problem)
 
 
-def test_a_redirect_on_the_same_host_is_followed(there):
-    there.pages["/old"] = Page("", 301, {"Location": "/state"})
-    there.pages["/state"] = Page('{"ok": 1}')
-    assert ask(ProbeQuery(url=f"{there.url}/old")) == [
+def test_a_redirect_on_the_same_host_is_followed(server):
+    server.pages["/old"] = Page("", 301, {"Location": "/state"})
+    server.pages["/state"] = Page('{"ok": 1}')
+    assert ask(ProbeQuery(url=f"{server.url}/old")) == [
         ProbeResponse({"status": 200, "body": {"ok": 1}})
     ]
 
 
-def test_who_is_not_there_is_asked_once():
+def test_a_missing_service_is_asked_once():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -139,7 +141,7 @@ def test_who_is_not_there_is_asked_once():
     assert second.message.startswith(f"{url}: it cannot be reached: ")
 
 
-def test_who_lets_nobody_in_cannot_be_reached():
+def test_a_service_that_accepts_no_connection_cannot_be_reached():
     with socket.socket() as full, contextlib.ExitStack() as waiting:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -156,64 +158,66 @@ def test_who_lets_nobody_in_cannot_be_reached():
     assert answers == [ProbeFailure(f"{url}/a: {why}"), ProbeFailure(f"{url}/b: {why}")]
 
 
-def test_what_asking_cost_and_who_did_not_answer_is_told_to_whoever_listens(there):
-    there.pages["/state"] = Page("1")
-    told: list[str] = []
+def test_costs_of_probes_and_silent_services_are_reported(server):
+    server.pages["/state"] = Page("1")
+    reports: list[str] = []
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         questions = [
-            ProbeQuery(url=f"{there.url}/state"),
+            ProbeQuery(url=f"{server.url}/state"),
             ProbeQuery(url=f"{url}/a?key=1"),
             ProbeQuery(url=f"{url}/b"),
         ]
-        HttpProbes(secret, {}, PATIENT, told.append).ask(questions)
-    [line] = told
+        HttpProbes(secret, {}, PATIENT, reports.append).ask(questions)
+    [line] = reports
     assert re.fullmatch(rf"3 probes took [0-9.]+ s; 2 got no answer, from {url}", line)
 
 
-def test_who_is_no_http_server_gives_no_answer():
+def test_a_service_without_http_gives_no_response():
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         [answer] = ask(ProbeQuery(url=url), limits=QUICK)
     assert answer == ProbeFailure(f"{url}: no answer within 0.5 s")
 
 
-def test_equal_questions_are_asked_once(there):
-    there.pages["/state"] = Page("1")
-    there.asked.clear()
-    question = ProbeQuery(url=f"{there.url}/state")
+def test_equal_questions_are_asked_once(server):
+    server.pages["/state"] = Page("1")
+    server.asked.clear()
+    question = ProbeQuery(url=f"{server.url}/state")
     assert (
-        ask(question, question, ProbeQuery(url=f"{there.url}/state"))
+        ask(question, question, ProbeQuery(url=f"{server.url}/state"))
         == [ProbeResponse({"status": 200, "body": 1})] * 3
     )
-    assert len(there.asked) == 1
+    assert len(server.asked) == 1
 
 
-def test_many_are_asked_and_each_gets_its_own_answer(there):
+def test_many_are_asked_and_each_gets_its_own_answer(server):
     for number in range(40):
-        there.pages[f"/{number}"] = Page(str(number))
-    answers = ask(*(ProbeQuery(url=f"{there.url}/{number}") for number in range(40)))
+        server.pages[f"/{number}"] = Page(str(number))
+    answers = ask(*(ProbeQuery(url=f"{server.url}/{number}") for number in range(40)))
     assert [answer.value["body"] for answer in answers] == list(range(40))
 
 
-def test_what_the_others_leave_no_time_for_is_not_asked(there):
-    there.pages["/state"] = Page(slow=True)
-    there.pages["/next"] = Page("1")
+def test_a_query_without_remaining_time_is_not_sent(server):
+    server.pages["/state"] = Page(slow=True)
+    server.pages["/next"] = Page("1")
     limits = ProbeLimits(probe_seconds=0.3, batch_seconds=0.3, concurrency=1)
-    questions = [ProbeQuery(url=f"{there.url}/state"), ProbeQuery(url=f"{there.url}/next")]
+    questions = [ProbeQuery(url=f"{server.url}/state"), ProbeQuery(url=f"{server.url}/next")]
     first, second = HttpProbes(secret, {}, limits).ask(questions)
-    assert unheard(first, there) == "no answer within 0.3 s"
-    told = unheard(second, there, "/next")
-    assert told == "the request was not sent: the other requests took all of 0.3 s"
+    assert failure_of(first, server) == "no answer within 0.3 s"
+    problem = failure_of(second, server, "/next")
+    assert problem == "the request was not sent: the other requests took all of 0.3 s"
 
 
-def test_a_question_by_post_sends_its_body(there):
-    there.pages["/ask"] = Page("{}")
-    there.asked.clear()
+def test_a_question_by_post_sends_its_body(server):
+    server.pages["/ask"] = Page("{}")
+    server.asked.clear()
     body = json.dumps({"app": "web"})
-    ask(ProbeQuery(url=f"{there.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),)))
-    [asked] = there.asked
+    ask(
+        ProbeQuery(url=f"{server.url}/ask", method="POST", body=body, headers=(("X-Team", "edge"),))
+    )
+    [asked] = server.asked
     assert (asked.method, asked.body) == ("POST", body.encode())
     assert asked.headers["content-type"] == "application/json"
     assert asked.headers["x-team"] == "edge"
@@ -224,15 +228,15 @@ def test_a_question_by_post_sends_its_body(there):
     [("token", "Bearer tok-123"), ("person", "Basic YW5uOnBhc3MtMQ=="), ("", None)],
     ids=["a token alone", "user and password", "none"],
 )
-def test_credentials_come_from_the_secret(there, name, sent):
-    there.pages["/state"] = Page("{}")
-    there.asked.clear()
-    ask(ProbeQuery(url=f"{there.url}/state", secret=name))
-    assert there.asked[0].headers.get("authorization") == sent
+def test_credentials_come_from_the_secret(server, name, sent):
+    server.pages["/state"] = Page("{}")
+    server.asked.clear()
+    ask(ProbeQuery(url=f"{server.url}/state", secret=name))
+    assert server.asked[0].headers.get("authorization") == sent
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "problem"),
     [
         ("missing", "secret 'missing' was not found"),
         ("empty", "its secret has neither a password nor a token"),
@@ -240,11 +244,11 @@ def test_credentials_come_from_the_secret(there, name, sent):
     ],
     ids=["is not there", "has no password", "cannot be sent"],
 )
-def test_without_a_usable_secret_nobody_is_asked(there, name, told):
-    there.asked.clear()
-    [answer] = ask(ProbeQuery(url=f"{there.url}/state", secret=name))
-    assert unheard(answer, there) == told
-    assert there.asked == []
+def test_without_a_usable_secret_nobody_is_asked(server, name, problem):
+    server.asked.clear()
+    [answer] = ask(ProbeQuery(url=f"{server.url}/state", secret=name))
+    assert failure_of(answer, server) == problem
+    assert server.asked == []
 
 
 @pytest.mark.parametrize(
@@ -252,31 +256,31 @@ def test_without_a_usable_secret_nobody_is_asked(there, name, told):
     [{}, {"token": ["http://127.0.0.1:1"]}, {"person": ["ORIGIN"]}],
     ids=["that nobody lent", "that is for another service", "that is another one"],
 )
-def test_a_secret_stays_here(there, lent):
-    there.asked.clear()
-    own = {name: [there.url if it == "ORIGIN" else it for it in at] for name, at in lent.items()}
-    [answer] = HttpProbes(secret, own).ask([ProbeQuery(url=f"{there.url}/state", secret="token")])
-    assert unheard(answer, there) == (
-        f"checks may not send the secret token there; an administrator lists it with {there.url}"
+def test_a_secret_stays_here(server, lent):
+    server.asked.clear()
+    own = {name: [server.url if it == "ORIGIN" else it for it in at] for name, at in lent.items()}
+    [answer] = HttpProbes(secret, own).ask([ProbeQuery(url=f"{server.url}/state", secret="token")])
+    assert failure_of(answer, server) == (
+        f"checks may not send the secret token there; an administrator lists it with {server.url}"
         " under checkSecrets of the FanoutConfiguration"
     )
-    assert there.asked == []
+    assert server.asked == []
 
 
-def test_what_sends_the_secret_back_is_not_read(there):
-    there.pages["/state"] = Page('{"you": "Bearer tok-123"}')
-    [answer] = ask(ProbeQuery(url=f"{there.url}/state?echo=1", secret=""))
+def test_a_response_with_the_secret_is_not_read(server):
+    server.pages["/state"] = Page('{"you": "Bearer tok-123"}')
+    [answer] = ask(ProbeQuery(url=f"{server.url}/state?echo=1", secret=""))
     assert answer == ProbeResponse({"status": 404}, "its body is not JSON")
-    [answer] = ask(ProbeQuery(url=f"{there.url}/state", secret="token"))
-    assert unheard(answer, there) == "the response contains the secret of the request"
+    [answer] = ask(ProbeQuery(url=f"{server.url}/state", secret="token"))
+    assert failure_of(answer, server) == "the response contains the secret of the request"
 
 
-def test_the_query_of_an_address_is_not_shown(there):
+def test_the_query_of_an_address_is_not_shown(server):
     [answer] = ask(ProbeQuery(url="http://127.0.0.1:1/state?key=abc"))
     assert "abc" not in answer.message
 
 
-def test_services_that_hang_are_waited_for_once_and_one_that_is_late_is_heard_the_next_time():
+def test_services_that_hang_are_awaited_once_and_a_late_one_answers_the_next_time():
     with service() as slow:
         slow.pages["/state"] = Page('{"ok": true}')
         late, fast = ProbeQuery(url=f"{slow.url}/late"), ProbeQuery(url=f"{slow.url}/state")
@@ -284,7 +288,7 @@ def test_services_that_hang_are_waited_for_once_and_one_that_is_late_is_heard_th
         probes = HttpProbes(secret, {}, ProbeLimits(probe_seconds=60), patience=5)
         started = monotonic()
         failure, answer = probes.ask([late, fast])
-        assert unheard(failure, slow, "/late") == "no answer yet; the request goes on"
+        assert failure_of(failure, slow, "/late") == "no answer yet; the request goes on"
         assert answer == ProbeResponse({"status": 200, "body": {"ok": True}})
         for _ in range(20):
             assert isinstance(probes.ask([late])[0], ProbeFailure)

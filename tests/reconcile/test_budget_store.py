@@ -44,7 +44,7 @@ def test_the_next_process_reads_the_pauses(tmp_path: Path):
     assert begun(path, "1").get_budget(ONE).find_refusal("a") is None
 
 
-def test_nothing_is_written_where_nothing_changed(tmp_path: Path):
+def test_unchanged_budgets_are_not_written(tmp_path: Path):
     path = tmp_path / "pauses.json"
     budgets = begun(path)
     budgets.store()

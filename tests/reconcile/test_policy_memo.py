@@ -162,7 +162,7 @@ def test_a_result_is_not_reused_where_a_declared_object_reads_otherwise():
     assert find(made) is None
 
 
-def test_nothing_is_kept_while_a_repository_fails():
+def test_no_policy_is_memoized_while_a_repository_fails():
     failing = ownership(repository_state=replace(EDGE, failure=Unavailable("no answer")))
     inputs = policy_inputs(path_ownership=failing)
     assert find(memo(result(), inputs=inputs), inputs) is None

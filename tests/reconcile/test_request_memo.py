@@ -91,13 +91,13 @@ ROWS = [
 @pytest.mark.parametrize(
     ("memo", "listed", "is_current"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS]
 )
-def test_whether_a_head_is_read_again(memo, listed, is_current):
+def test_a_changed_head_is_read_again(memo, listed, is_current):
     values = {"listed_commit": COMMIT, "base_commit": BASE, "base_branch": "main"}
     recorded = {"number": None, "earlier": ()}
     assert memo.is_current(**{**values, **recorded, **listed}) is is_current
 
 
-def test_what_belongs_to_an_unchanged_request_is_not_read_again():
+def test_facts_of_an_unchanged_request_are_not_read_again():
     memo = head_memo()
     moved = request(base_branch="trunk")
     facts = memo.find_facts(moved, ())
@@ -123,31 +123,29 @@ def test_a_search_marks_what_it_shows():
     assert memo.unread_numbers == {8}
 
 
-def test_what_is_stored_is_read_by_the_next_process(tmp_path):
+def test_stored_memos_are_read_by_the_next_process(tmp_path):
     memos = RequestMemos(tmp_path, "1")
     host = memos.host("account")
     host.login, host.searched, host.has_changed = "bot", NOON, True
-    known = host.repository(NAME)
+    memo = host.repository(NAME)
     closed = facts_of(closed=NOON, state=RequestState.CLOSED, head_repository=None)
-    known.heads = {
+    memo.heads = {
         REF: head_memo(),
         f"{REF}b": head_memo(facts=closed),
         f"{REF}c": head_memo(facts=None),
     }
-    known.unread_numbers = {3}
+    memo.unread_numbers = {3}
     rules = BranchFacts(BASE, True, frozenset({"fanout"}), 1, False, True)
     styles = frozenset({MergeStyle.SQUASH})
     repository = RepositoryFacts(NAME, "main", False, True, True, styles)
-    known.settings = SettingsMemo(
-        repository=repository, branch=rules, base_branch="main", read=NOON
-    )
-    known.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
-    known.others = {
+    memo.settings = SettingsMemo(repository=repository, branch=rules, base_branch="main", read=NOON)
+    memo.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
+    memo.others = {
         12: OtherRequestMemo(
             head_commit=COMMIT, base_commit=BASE, changed_paths=frozenset({"b", "a"}), status=""
         )
     }
-    known.listing_digest = "d"
+    memo.listing_digest = "d"
     memos.store("account")
     other = RequestMemos(tmp_path, "1").host("account")
     assert (other.login, other.searched) == ("bot", NOON)

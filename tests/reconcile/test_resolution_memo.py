@@ -152,10 +152,10 @@ class Declared:
 def test_a_target_that_loses_its_label_wakes_its_policy_and_loses_its_variant(
     sandbox: ProcessSandbox, labels: dict[str, str] | None
 ):
-    world = Declared(sandbox, policy("web", choose(matchLabels={"tier": "dev"})))
-    [web] = world.resolve(plain("Cluster", "a", "ams", labels={"tier": "dev"})).policies
+    declared = Declared(sandbox, policy("web", choose(matchLabels={"tier": "dev"})))
+    [web] = declared.resolve(plain("Cluster", "a", "ams", labels={"tier": "dev"})).policies
     assert [it.path for it in web.variants] == ["sites/ams"]
-    resolution = world.resolve(plain("Cluster", "a", "ams", labels=labels))
+    resolution = declared.resolve(plain("Cluster", "a", "ams", labels=labels))
     assert {name for _, name, _ in resolution.concerned} == {"web"}
     assert [it.variants for it in resolution.policies] == [()]
 
@@ -175,16 +175,16 @@ HEALTH = {"apiVersion": "example.com/v1", "kind": "Health"}
 def test_a_changed_object_wakes_the_policies_whose_checks_may_read_it(
     sandbox: ProcessSandbox, check: dict[str, Any], concerned_by: set[str]
 ):
-    world = Declared(sandbox, policy("web", choose(), checks=[check]))
+    declared = Declared(sandbox, policy("web", choose(), checks=[check]))
     site = plain("Cluster", "a", "ams")
     values = dict.fromkeys(("", "a", "b"), 0)
     state = [plain("Health", it, "ams", value) for it, value in values.items()]
-    world.resolve(site, *state)
+    declared.resolve(site, *state)
     seen = set()
     for namespace in values:
         values[namespace] += 1
         state = [plain("Health", it, "ams", value) for it, value in values.items()]
-        if world.find_concerned(site, *state):
+        if declared.find_concerned(site, *state):
             seen.add(namespace)
     assert seen == concerned_by
 
@@ -193,11 +193,11 @@ def test_an_object_of_another_namespace_wakes_nobody(sandbox: ProcessSandbox):
     """A hundred tenants that check one kind cost each other nothing."""
     checks = [{**HEALTH, "nameExpr": NAME_EXPRESSION}]
     policies = [policy(f"web-{it}", choose(), namespace=it, checks=checks) for it in ("a", "b")]
-    world = Declared(sandbox, *policies)
+    declared = Declared(sandbox, *policies)
     sites = [plain("Cluster", it, "ams") for it in ("a", "b")]
-    world.resolve(*sites, plain("Health", "a", "ams"), plain("Health", "b", "ams"))
+    declared.resolve(*sites, plain("Health", "a", "ams"), plain("Health", "b", "ams"))
     changed = plain("Health", "b", "ams", 1)
-    assert world.find_concerned(*sites, plain("Health", "a", "ams"), changed) == {"web-b"}
+    assert declared.find_concerned(*sites, plain("Health", "a", "ams"), changed) == {"web-b"}
 
 
 # ---- the law -----------------------------------------------------------------------------------
@@ -334,14 +334,18 @@ def test_a_change_wakes_everybody_who_makes_something_else_of_the_objects(
     before: list[Object],
     after: list[Object],
 ):
-    world = Declared(sandbox, *policies)
-    previous = {it.key: read_inputs(it, world.declared.objects) for it in world.resolve().policies}
+    declared = Declared(sandbox, *policies)
+    previous = {
+        it.key: read_inputs(it, declared.declared.objects) for it in declared.resolve().policies
+    }
     # With half of what comes: some objects are gone, some are new and some have changed.
     for objects in (before, [*before, *after[::2]], after, before[::2]):
-        resolution = world.resolve(*objects)
-        fresh = resolve_policies(world.declared, sandbox)
-        present = {it.key: read_inputs(it, world.declared.objects) for it in fresh}
-        remembered = {it.key: read_inputs(it, world.declared.objects) for it in resolution.policies}
+        resolution = declared.resolve(*objects)
+        fresh = resolve_policies(declared.declared, sandbox)
+        present = {it.key: read_inputs(it, declared.declared.objects) for it in fresh}
+        remembered = {
+            it.key: read_inputs(it, declared.declared.objects) for it in resolution.policies
+        }
         assert remembered == present
         differing = {key for key, inputs in present.items() if inputs != previous[key]}
         assert differing <= resolution.concerned

@@ -97,7 +97,7 @@ def test_a_repository_is_known_by_its_url(url, outcome, monkeypatch):
     body=st.one_of(st.binary(), st.just(event("Platform/edge")), st.just(b"[" * 10_000)),
     signatures=st.lists(st.text("0123456789abcdef", min_size=64, max_size=64), max_size=3),
 )
-def test_nothing_is_parsed_before_the_signature_is_right(body, signatures):
+def test_a_hook_is_not_parsed_before_its_signature_is_verified(body, signatures):
     def refuse(body):
         raise AssertionError("parsed")
 

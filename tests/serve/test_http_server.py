@@ -188,7 +188,7 @@ def test_a_body_in_chunks_that_is_short_is_a_hook(site):
     assert site.send(head(f"POST /hooks/{HOST} HTTP/1.1", *lines) + chunked(EVENT, 7))[0] == 204
 
 
-def test_what_comes_behind_a_content_length_is_not_part_of_the_hook(site):
+def test_bytes_behind_the_content_length_are_not_part_of_the_hook(site):
     signature = f"X-Gitea-Signature: {sign(EVENT, SECRET)}"
     line = f"POST /hooks/{HOST} HTTP/1.1"
     site.send(head(line, "Content-Length: 10", signature) + EVENT + b"x" * VERY_LONG)

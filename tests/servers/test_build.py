@@ -45,7 +45,7 @@ def make_servers() -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-def test_what_is_in_the_cache_is_not_built_again(cache: Path):
+def test_a_cached_server_is_not_built_again(cache: Path):
     place(kubernetes_folder(), *KUBERNETES_PROGRAMS)
     assert make_servers() == (
         0,

@@ -40,7 +40,7 @@ def fleet(gitea: Gitea, tmp_path: Path) -> ForgeFleet:
 @pytest.mark.parametrize(
     ("act", "style"), PLAYED, ids=[f"{act.__name__}-{style}" for act, style in PLAYED]
 )
-def test_what_people_committed_is_kept(
+def test_commits_of_people_on_a_request_branch_are_kept(
     fleet: ForgeFleet, tmp_path: Path, act: Callable[[Clone], None], style: str
 ):
     approvers = f"subjects: [ann@example.com, bob@example.com {fleet.gitea.host}/bob]"

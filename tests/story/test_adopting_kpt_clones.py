@@ -13,8 +13,8 @@ SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  type:
 def marked(text: str, kind: str, name: str) -> str:
     """The object as `kpt pkg get` leaves it."""
     note = f"internal.kpt.dev/upstream-identifier: '{kind}|default|{name}'"
-    there = text.replace("metadata:\n", f"metadata: # kpt-merge: /{name}\n", 1)
-    return there.replace("spec:\n", f"  annotations:\n    {note}\nspec:\n", 1)
+    marked_text = text.replace("metadata:\n", f"metadata: # kpt-merge: /{name}\n", 1)
+    return marked_text.replace("spec:\n", f"  annotations:\n    {note}\nspec:\n", 1)
 
 
 @company
@@ -29,14 +29,16 @@ def fleet(root: Path) -> Fleet:
     kptfile = PACKAGE["Kptfile"].replace("name: monitoring", "name: ams")
     kptfile += f"upstream:\n  type: git\n{git}}}\n  updateStrategy: resource-merge\n"
     kptfile += f"upstreamLock:\n  type: git\n{git}, commit: {commit}}}\n"
-    there = {
+    upstream_files = {
         path: upstream.file(commit, f"monitoring/{path}")
         for path in ("deployment.yaml", "service.yaml")
     }
     package = {
         **PACKAGE,
-        "deployment.yaml": marked(there["deployment.yaml"], "apps|Deployment", "prometheus"),
-        "service.yaml": marked(there["service.yaml"], "|Service", "web"),
+        "deployment.yaml": marked(
+            upstream_files["deployment.yaml"], "apps|Deployment", "prometheus"
+        ),
+        "service.yaml": marked(upstream_files["service.yaml"], "|Service", "web"),
         "Kptfile": kptfile,
     }
     inside = {f"{AMS}/{path}": text for path, text in package.items()}
@@ -47,7 +49,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def test_it_has_no_conflict_and_keeps_its_marks(fleet: Fleet):
+def test_an_adopted_clone_has_no_conflict_and_keeps_its_marks(fleet: Fleet):
     assert fleet.condition(AMS)[0] == "AdoptionAwaits"
     draft = "drafts/default/sites/ams/monitoring"
     edge = fleet.repos["edge"]

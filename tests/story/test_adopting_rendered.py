@@ -169,7 +169,7 @@ def test_every_edit_of_a_clone_is_in_its_draft_and_every_object_once(
     assert "!!" not in fleet.run("diff", AMS, "--three-way").out
 
 
-def test_it_stays_once_and_edited_with_the_revisions_after_it(tmp_path: Path):
+def test_an_adopted_package_stays_single_and_edited_in_later_revisions(tmp_path: Path):
     fleet = fleet_of(tmp_path, PREFIX + NAMESPACE + LABELS)
     package = cloned(fleet, marks=True, render=True)
     edited(package)

@@ -55,7 +55,9 @@ def promote(fleet: Fleet):
     return fleet.run("promote", "monitoring", "--stage", "dev", "--variant", AMS, *ANN)
 
 
-def test_its_first_draft_has_the_edits_and_is_never_published_automatically(fleet: Fleet):
+def test_the_first_draft_of_an_adoption_has_the_edits_and_is_not_published_automatically(
+    fleet: Fleet,
+):
     fleet.settle()
     assert fleet.published() == {AMS: "", BER: "v2"}
     assert "replicas: 2" in draft(fleet)
@@ -106,7 +108,7 @@ def test_a_newer_revision_is_merged_from_the_clone_while_nobody_promotes(fleet: 
     assert "paused: true # by hand" in draft(fleet)
 
 
-def test_what_is_edited_meanwhile_on_the_branch_and_on_the_draft_survives(fleet: Fleet):
+def test_edits_on_the_target_branch_and_the_draft_survive_an_adoption(fleet: Fleet):
     fleet.settle()
     edge = fleet.repos["edge"]
     text = draft(fleet).replace("name: prometheus", "name: prometheus\n  labels: {a: b}")
@@ -120,7 +122,7 @@ def test_what_is_edited_meanwhile_on_the_branch_and_on_the_draft_survives(fleet:
     assert "labels: {a: b}" in edge.file("main", DEPLOYMENT)
 
 
-def test_conflicts_are_told_with_the_hold(fleet: Fleet):
+def test_conflicts_are_reported_with_the_hold(fleet: Fleet):
     text = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 7")
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.settle()
@@ -128,8 +130,8 @@ def test_conflicts_are_told_with_the_hold(fleet: Fleet):
     assert (reason, "1 undecided merge conflict" in sentence) == ("MergeConflict", True)
     assert promote(fleet).code == 3  # whoever adopts has to accept them too
     assert fleet.published()[AMS] == ""
-    told = fleet.run("diff", AMS).out.splitlines()[0]
-    assert "spec.replicas: both changed (base 1, upstream 2, local 7); upstream won" in told
+    first_line = fleet.run("diff", AMS).out.splitlines()[0]
+    assert "spec.replicas: both changed (base 1, upstream 2, local 7); upstream won" in first_line
 
 
 def test_a_clone_that_is_as_fanout_would_have_it_waits_for_a_person_too(fleet: Fleet):
@@ -153,7 +155,7 @@ def test_a_clone_that_is_as_fanout_would_have_it_waits_for_a_person_too(fleet: F
     assert "paused: true # by hand" in edge.file("main", DEPLOYMENT)
 
 
-def test_who_merges_the_draft_has_adopted_the_package(fleet: Fleet):
+def test_a_merge_of_the_draft_adopts_the_package(fleet: Fleet):
     fleet.sweep("--drafts-only")
     edge, ref = fleet.repos["edge"], "refs/heads/drafts/default/sites/ams/monitoring"
     merge = edge.git("commit-tree", f"{ref}^{{tree}}", "-p", "main", "-p", ref, "-m", "merged")
@@ -171,13 +173,16 @@ def test_by_default_the_package_is_left_alone(fleet: Fleet):
     assert reason == "PathTaken"
     assert "adoptionPolicy: AdoptExisting" in sentence
     for how in ((), ("--three-way",), ("--against", "draft"), ("--against", "upstream")):
-        told = fleet.run("diff", AMS, *how)
-        assert (told.code, told.out) == (3, "")  # no patch that takes the package's edits away
-        assert sentence in told.err
+        first_line = fleet.run("diff", AMS, *how)
+        assert (first_line.code, first_line.out) == (
+            3,
+            "",
+        )  # no patch that takes the package's edits away
+        assert sentence in first_line.err
     assert fleet.repos["edge"].file("main", DEPLOYMENT) == head
 
 
-def test_who_does_not_want_it_any_more_keeps_the_package_as_it_is(fleet: Fleet):
+def test_an_abandoned_adoption_leaves_the_package_unchanged(fleet: Fleet):
     fleet.settle()
     fleet.write("policy.yaml", POLICY)
     fleet.later(minutes=1).sweep()
@@ -246,10 +251,10 @@ def test_a_package_whose_origin_is_unclear_is_held_and_the_others_served(
         assert swept.code == 3
         assert words in swept.err
     assert fleet.condition(AMS)[0] == reason
-    told = fleet.run("diff", AMS)
-    assert (told.code, told.out) == (3, "")
-    assert "is held and has no next draft: " in told.err
-    assert words in told.err
+    first_line = fleet.run("diff", AMS)
+    assert (first_line.code, first_line.out) == (3, "")
+    assert "is held and has no next draft: " in first_line.err
+    assert words in first_line.err
     assert fleet.published() == {AMS: "", BER: "v2"}
     assert fleet.repos["edge"].git("rev-parse", f"main:{AMS}") == before
     assert fleet.repos["edge"].drafts() == []

@@ -173,25 +173,25 @@ def soaking(root: Path) -> Fleet:
 @pytest.mark.parametrize(
     ("_", "passed", "lifted", "published"), OVERRIDES, ids=[row[0] for row in OVERRIDES]
 )
-def test_an_override_lifts_what_it_names(soaking: Fleet, _, passed, lifted, published):
+def test_an_override_opens_the_gates_that_it_names(soaking: Fleet, _, passed, lifted, published):
     fleet = soaking
     if passed:
         fleet.report("dev", "v1")
     flags = [f"--override={name}" for name in lifted]
     why = ("--reason", "outage", "--by", ANN)
-    told = fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why)
-    assert told.code == (4 if published == ["", ""] else 0)
+    result = fleet.run("promote", "monitoring", "--stage", "prod", *flags, *why)
+    assert result.code == (4 if published == ["", ""] else 0)
     waits = "2 variants will be published when their gates open"
-    assert (waits in told.out) is (published == ["", ""])
+    assert (waits in result.out) is (published == ["", ""])
     fleet.settle()
     assert prod(fleet) == published
 
 
-def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
+def test_verification_that_a_person_overrides_starts_the_soak(soaking: Fleet):
     fleet = soaking
     why = ("--override=verification", "--reason", "tested by hand", "--by", ANN)
-    told = fleet.run("promote", "monitoring", "--stage", "dev", *why).out
-    [consequence] = [it for it in told.splitlines() if it.startswith("monitoring-ams-")]
+    output = fleet.run("promote", "monitoring", "--stage", "dev", *why).out
+    [consequence] = [it for it in output.splitlines() if it.startswith("monitoring-ams-")]
     assert ": Ready" in consequence
     assert "v1 in stage dev: passed" in consequence
     fleet.settle()
@@ -201,23 +201,23 @@ def test_verification_that_a_person_lifts_starts_the_soak(soaking: Fleet):
     assert prod(fleet) == ["v1", "v1"]
 
 
-def test_requires_that_a_person_lifts_are_lifted_for_the_drafts_of_that_revision(fleet: Fleet):
+def test_requires_that_a_person_overrides_are_open_for_the_drafts_of_that_revision(fleet: Fleet):
     why = ("--override=requires", "--reason", "outage", "--by", ANN)
     line = ("promote", "monitoring", "--stage", "prod", "--variant", "sites/cph")
-    told = fleet.run(*line, *why)
-    assert told.code == 0
+    result = fleet.run(*line, *why)
+    assert result.code == 0
     [decision] = fleet.run("get", "decisions", "-o", "json").items
     assert decision["status"]["state"] == "Applied"
     fleet.settle()
     assert prod(fleet) == ["", "v1"]
 
 
-def test_who_is_in_no_group_is_told_at_once(fleet: Fleet):
+def test_an_approver_outside_every_group_is_refused_at_once(fleet: Fleet):
     line = ("approve", "monitoring", "--stage", "prod", "--revision", "v1")
-    told = fleet.run(*line, "--by", "Eve <Eve@example.com>")
-    assert told.code == 4
-    assert "eve@example.com" in told.err
-    assert "sre" in told.err
+    result = fleet.run(*line, "--by", "Eve <Eve@example.com>")
+    assert result.code == 4
+    assert "eve@example.com" in result.err
+    assert "sre" in result.err
     good = fleet.run(*line, "--by", ANN)
     assert good.err == ""
     name = good.out.split()[0]
@@ -230,8 +230,8 @@ def test_an_approval_of_an_earlier_draft_is_hinted_at(fleet: Fleet):
     approve(fleet, ANN)
     fleet.site("cph", "prod", "core", retention="30d")
     fleet.settle()
-    told = fleet.run("explain", "monitoring/prod/sites/cph").out
-    assert "approval by ann@example.com is for other drafts of v1" in told
+    output = fleet.run("explain", "monitoring/prod/sites/cph").out
+    assert "approval by ann@example.com is for other drafts of v1" in output
 
 
 UNNAMED = [
@@ -243,29 +243,29 @@ UNNAMED = [
 ]
 
 
-@pytest.mark.parametrize(("_", "said", "words"), UNNAMED, ids=[row[0] for row in UNNAMED])
-def test_who_approves_without_a_name_hears_what_waits_for_it(fleet: Fleet, _, said, words):
-    told = fleet.run("approve", "monitoring", *said, "--by", ANN)
-    assert (told.code, told.out) == (1, "")
-    assert words in told.err
+@pytest.mark.parametrize(("_", "arguments", "words"), UNNAMED, ids=[row[0] for row in UNNAMED])
+def test_an_approval_without_a_check_lists_the_waiting_checks(fleet: Fleet, _, arguments, words):
+    result = fleet.run("approve", "monitoring", *arguments, "--by", ANN)
+    assert (result.code, result.out) == (1, "")
+    assert words in result.err
     assert fleet.run("get", "approvals", "-o", "json").items == []
 
 
 def test_an_approval_is_revoked_once(fleet: Fleet):
     name = approve(fleet, ANN)
     for word in ("revokes", "nothing to do: "):
-        told = fleet.run("revoke", "monitoring", name, "--by", ANN)
-        assert told.code == 0
-        assert word in told.out + told.err
+        result = fleet.run("revoke", "monitoring", name, "--by", ANN)
+        assert result.code == 0
+        assert word in result.out + result.err
     assert len(fleet.run("get", "approvals", "-o", "json").items) == 2
 
 
-def test_who_approves_what_is_in_force_hears_that_nothing_waits(fleet: Fleet):
+def test_an_approval_of_a_satisfied_check_is_refused(fleet: Fleet):
     approve(fleet, ANN)
     approve(fleet, BOB)
-    told = fleet.run("approve", "monitoring", "--by", ANN)
-    assert (told.code, number(fleet)) == (1, 2)
-    assert "prod" in told.err
+    result = fleet.run("approve", "monitoring", "--by", ANN)
+    assert (result.code, number(fleet)) == (1, 2)
+    assert "prod" in result.err
 
 
 # ---- what is told at once ------------------------------------------------------------------------
@@ -281,7 +281,7 @@ def number(fleet: Fleet) -> int:
     return len(fleet.run("get", "approvals", "-o", "json").items)
 
 
-def test_who_has_approved_these_drafts_hears_that_and_nothing_is_recorded(fleet: Fleet):
+def test_a_repeated_approval_of_the_same_drafts_records_no_approval(fleet: Fleet):
     policy = (fleet.root / fleet.policies / "policy.yaml").read_text(encoding="utf-8")
     fleet.write("policy.yaml", policy.replace(SIGNED, FOREVER))
     approve(fleet, ANN, "--variant", "sites/cph")
@@ -306,7 +306,7 @@ def test_an_approval_that_was_taken_back_or_expires_is_given_again(fleet: Fleet)
     assert number(fleet) == 5
 
 
-def test_who_changed_a_draft_hears_that_theirs_does_not_count_for_it(fleet: Fleet):
+def test_an_approval_by_an_author_of_a_draft_is_recorded_with_a_warning(fleet: Fleet):
     fleet.write("promotion.yaml", PROMOTION + "  requiresSeparation: true\n")
     edge, branch = fleet.repos["edge"], "drafts/default/sites/ber/monitoring"
     with pytest.MonkeyPatch.context() as set_:
@@ -317,11 +317,11 @@ def test_who_changed_a_draft_hears_that_theirs_does_not_count_for_it(fleet: Flee
         mine = edge.git("commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "by bob")
         edge.git("update-ref", f"refs/heads/{branch}", mine)
     fleet.settle()
-    told = fleet.run(*line_of(BOB))
-    assert "2 drafts" in told.out
-    assert "monitoring-ber-" in told.err
-    assert "monitoring-cph-" not in told.err
-    assert "bob@example.com" in told.err
+    result = fleet.run(*line_of(BOB))
+    assert "2 drafts" in result.out
+    assert "monitoring-ber-" in result.err
+    assert "monitoring-cph-" not in result.err
+    assert "bob@example.com" in result.err
     alone = fleet.run(*line_of(BOB, "v1", "--variant", "sites/ber"))
     assert "bob@example.com" in alone.err
     assert fleet.run(*line_of(ANN)).err == ""
@@ -351,22 +351,24 @@ def waiting(root: Path) -> Fleet:
 
 
 @pytest.mark.parametrize(("_", "revision", "data"), UNDRAFTED, ids=[row[0] for row in UNDRAFTED])
-def test_who_approves_what_is_not_drafted_hears_when_it_is(waiting: Fleet, _, revision, data):
-    told = waiting.run(*line_of(ANN, revision))
-    assert told.code == 4
-    assert [word for word in data if word not in told.err] == [], told.err
+def test_an_approval_before_the_draft_is_refused_with_the_expected_time(
+    waiting: Fleet, _, revision, data
+):
+    result = waiting.run(*line_of(ANN, revision))
+    assert result.code == 4
+    assert [word for word in data if word not in result.err] == [], result.err
     assert number(waiting) == 2
 
 
-def test_who_cannot_be_told_when_hears_who_can_tell(waiting: Fleet):
+def test_an_approval_without_an_expected_time_advises_the_forecast(waiting: Fleet):
     waiting.release("v3")
     waiting.sweep()
-    told = waiting.run(*line_of(ANN, "v3")).err
-    assert "v3 has not passed stage dev yet" in told
-    assert "`fanout forecast monitoring" in told
+    errors = waiting.run(*line_of(ANN, "v3")).err
+    assert "v3 has not passed stage dev yet" in errors
+    assert "`fanout forecast monitoring" in errors
 
 
-def test_what_was_announced_can_be_approved_then(waiting: Fleet):
+def test_a_forecast_draft_can_be_approved_at_its_time(waiting: Fleet):
     waiting.later(hours=1).settle()
     assert waiting.run(*line_of(ANN, "v2")).code == 0
     older = waiting.run(*line_of(ANN, "v1"))

@@ -82,7 +82,9 @@ def test_all_other_targets_are_served(story: Story):
     EXPRESSIONS,
     ids=[f"an expression that {row[0]}" for row in EXPRESSIONS],
 )
-def test_it_is_told_with_field_and_line(story: Story, _, name, text, reason, words):
+def test_a_bad_expression_is_reported_with_its_field_and_line(
+    story: Story, _, name, text, reason, words
+):
     target = story.targets[name][0]
     assert (target["state"], target["holds"][0]["reason"]) == ("Failed", reason)
     sentence = target["holds"][0]["message"]
@@ -96,7 +98,7 @@ def test_it_is_told_with_field_and_line(story: Story, _, name, text, reason, wor
 @pytest.mark.parametrize(
     ("_", "name", "text", "words"), COLLISIONS, ids=[row[0] for row in COLLISIONS]
 )
-def test_none_of_those_that_want_one_path_gets_it(story: Story, _, name, text, words):
+def test_targets_that_want_the_same_path_all_fail(story: Story, _, name, text, words):
     for target, other in zip(story.targets[name], reversed(story.targets[name]), strict=True):
         assert target["holds"][0]["reason"] == "PathCollision"
         sentence = target["holds"][0]["message"]
@@ -112,7 +114,7 @@ def test_none_of_those_that_want_one_path_gets_it(story: Story, _, name, text, w
     ],
     ids=["misspelt", "not there"],
 )
-def test_a_repository_that_an_expression_yields_is_told_by_name(
+def test_a_repository_that_an_expression_yields_is_reported_by_name(
     tmp_path: Path, name: str, remedy: str
 ):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
@@ -129,7 +131,7 @@ def policy_status(fleet: Fleet, name: str = "monitoring") -> dict[str, Any]:
     return item["status"]
 
 
-def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_path: Path):
+def test_a_stage_that_an_expression_yields_is_reported_beside_those_there_are(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("canary", "edge")})
     assert fleet.plan().code == 3
     swept = fleet.sweep()
@@ -141,7 +143,7 @@ def test_a_stage_that_an_expression_yields_is_told_beside_those_there_are(tmp_pa
     assert (status["failedVariants"], status["conditions"][0]["reason"]) == (1, "NotInStage")
 
 
-def test_who_asks_for_no_stage_at_all_has_drafts_and_no_failure(tmp_path: Path):
+def test_a_policy_without_stage_expression_has_drafts_and_no_failure(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.policy("drafts", ("      stageExpr: target.metadata.labels.tier\n", ""))
     assert fleet.plan().code == 0
@@ -253,7 +255,7 @@ TEMPLATES = [
 @pytest.mark.parametrize(
     ("_", "template", "words"), TEMPLATES, ids=[f"one that {row[0]}" for row in TEMPLATES]
 )
-def test_a_commit_template_that_fails_is_told_and_holds_no_promotion(
+def test_a_commit_template_that_fails_is_reported_and_holds_no_promotion(
     tmp_path: Path, _, template: str, words: str
 ):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})

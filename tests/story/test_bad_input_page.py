@@ -31,13 +31,13 @@ def tables() -> dict[str, list[list[str]]]:
     A section without a table, on what fanout does of its own, has no rows.
     """
     sections = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
-    found = {}
+    rows_by_table = {}
     for section in sections:
         title, _, text = section.partition("\n")
         lines = [line for line in text.splitlines() if line.startswith("| ")][1:]
-        found[title] = [[cell.strip(" `") for cell in line.strip("| ").split(" | ")]
+        rows_by_table[title] = [[cell.strip(" `") for cell in line.strip("| ").split(" | ")]
                         for line in lines]  # fmt: skip
-    return {title: rows for title, rows in found.items() if rows}
+    return {title: rows for title, rows in rows_by_table.items() if rows}
 
 
 TABLES = tables()
@@ -73,7 +73,7 @@ class Played:
     held: dict[str, tuple[str, str]]  # what is held in dev: policy → reason and sentence
     names: dict[str, str]  # row → the name of its policy
 
-    def told(self, row: str, *, of: str) -> str:
+    def lines_of(self, row: str, *, of: str) -> str:
         """The lines about the policy of a row."""
         lines = (line for line in of.splitlines() if f"/{self.names[row]}.yaml:" in line)
         return "\n".join(lines)
@@ -116,20 +116,20 @@ def published(fleet: Fleet) -> set[str]:
 
 
 @pytest.mark.parametrize(("row", "message"), POLICIES, ids=by_input(POLICIES))
-def test_a_fault_of_a_policy_is_told_and_holds_it_alone(played: Played, row, message):
+def test_a_fault_of_a_policy_is_reported_and_holds_it_alone(played: Played, row, message):
     name = played.names[row]
-    for told in (played.validated.out, played.swept.err):
-        assert f"/{name}.yaml:" in told
-        assert says(f"UpstreamPolicy/{name[7:]}: {message}", played.told(row, of=told))
+    for output in (played.validated.out, played.swept.err):
+        assert f"/{name}.yaml:" in output
+        assert says(f"UpstreamPolicy/{name[7:]}: {message}", played.lines_of(row, of=output))
     assert not any(draft.endswith(f"/{name[7:]}") for draft in played.fleet.repos["edge"].drafts())
     assert name[7:] not in published(played.fleet)
 
 
 @pytest.mark.parametrize(("row", "message"), DOUBTS, ids=by_input(DOUBTS))
-def test_what_is_doubtful_is_a_warning_and_goes_on(played: Played, row, message):
-    told = played.told(row, of=played.validated.out)
-    assert says(f"UpstreamPolicy/{played.names[row][7:]}: {message}", told)
-    assert all(line.startswith("warning: ") for line in told.splitlines())
+def test_doubtful_input_is_a_warning_and_is_published(played: Played, row, message):
+    lines = played.lines_of(row, of=played.validated.out)
+    assert says(f"UpstreamPolicy/{played.names[row][7:]}: {message}", lines)
+    assert all(line.startswith("warning: ") for line in lines.splitlines())
     assert played.names[row][7:] in published(played.fleet)
 
 
@@ -137,7 +137,7 @@ def test_what_is_doubtful_is_a_warning_and_goes_on(played: Played, row, message)
 def test_a_fault_of_an_expression_holds_releases(played: Played, row, message, holds):
     reason, sentence = played.held[played.names[row][7:]]
     assert reason in ("ExpressionError", "LimitExceeded")
-    assert says(message, f"{played.told(row, of=played.validated.out)}\n{sentence}")
+    assert says(message, f"{played.lines_of(row, of=played.validated.out)}\n{sentence}")
     assert holds == "releases in that stage"
     assert played.names[row][7:] not in published(played.fleet)
 
@@ -165,10 +165,10 @@ def administered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Fleet, Resul
     list(enumerate(row[1] for row in PROMOTIONS)),
     ids=by_input(PROMOTIONS),
 )
-def test_a_fault_of_a_promotion_policy_is_told(administered, number, message):
+def test_a_fault_of_a_promotion_policy_is_reported(administered, number, message):
     _, validated, swept = administered
-    for told in (validated.out, swept.err):
-        assert says(f"promotion-p{number}.yaml:4: PromotionPolicy/p{number}: {message}", told)
+    for output in (validated.out, swept.err):
+        assert says(f"promotion-p{number}.yaml:4: PromotionPolicy/p{number}: {message}", output)
 
 
 def test_a_fault_of_a_promotion_policy_holds_automation_and_no_draft(administered):
@@ -197,12 +197,12 @@ def fleet(root: Path) -> Fleet:
 
 
 @pytest.mark.parametrize(("row", "message", "_"), SAID, ids=by_input(SAID))
-def test_what_people_say(fleet: Fleet, row, message, _):
+def test_an_unusable_command_is_answered_as_the_page_states(fleet: Fleet, row, message, _):
     printed = PEOPLE[row](fleet)
     assert says(message, printed), printed
 
 
 @pytest.mark.parametrize(("row", "message", "_"), CHANGED, ids=by_input(CHANGED))
-def test_what_changes_under_way(fleet: Fleet, row, message, _):
+def test_a_change_during_a_pass_is_answered_as_the_page_states(fleet: Fleet, row, message, _):
     printed = CHANGES[row](fleet)
     assert says(message, printed), printed

@@ -134,7 +134,7 @@ def tiny(fleet: Fleet) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(directory)], check=True)
 
 
-def test_a_full_disk_is_told_and_the_next_pass_with_room_goes_on(fleet: Fleet, tiny: Path):
+def test_a_full_disk_is_reported_and_the_next_pass_with_room_goes_on(fleet: Fleet, tiny: Path):
     (tiny / "ballast").write_bytes(b"x" * (1900 << 10))
     before = fleet.refs()
     swept = fleet.sweep()

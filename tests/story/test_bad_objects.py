@@ -79,7 +79,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     return Story(fleet, fleet.run("validate"), fleet.sweep())
 
 
-def test_everything_is_told_in_one_run_and_the_rest_is_served(story: Story):
+def test_all_errors_are_reported_in_a_run_and_sound_objects_are_served(story: Story):
     assert (story.validated.code, story.swept.code) == (2, 3)
     drafts = ["nobody/ams/nobody", "sites/ams/monitoring"]
     assert story.fleet.repos["edge"].drafts() == drafts
@@ -98,18 +98,18 @@ def test_a_fault_has_its_place_and_a_remedy(story: Story, _, name, content, plac
 
 
 @pytest.mark.parametrize(("_", "name", "content"), SOUND, ids=[row[0] for row in SOUND])
-def test_what_is_odd_is_no_fault(story: Story, _, name, content):
+def test_odd_objects_are_no_error(story: Story, _, name, content):
     lines = [it for it in story.validated.out.splitlines() if f"bad-{name}.yaml" in it]
     assert [line for line in lines if not line.startswith("warning")] == []
 
 
 def test_a_stage_that_nobody_is_in_waits_and_says_so(story: Story):
-    told = story.fleet.run("explain", "nobody/dev")
-    assert told.code == 3  # other files of this company have faults
-    assert "NoTargets" in told.out
+    result = story.fleet.run("explain", "nobody/dev")
+    assert result.code == 3  # other files of this company have faults
+    assert "NoTargets" in result.out
 
 
-def test_a_policy_with_an_error_is_not_said_to_be_missing(tmp_path: Path):
+def test_a_policy_with_an_error_is_not_reported_missing(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.policy("broken", ("stageExpr:", "stageExp:"))
     refused = fleet.run("approve", "broken", "--stage", "dev", "--by", "Ann <ann@example.com>")
@@ -119,7 +119,7 @@ def test_a_policy_with_an_error_is_not_said_to_be_missing(tmp_path: Path):
     assert (absent.code, "there is no policy absent" in absent.err) == (1, True)
 
 
-def test_what_cannot_be_read_may_be_a_promotion_policy_so_automation_is_off(story: Story):
+def test_an_unreadable_file_switches_automatic_promotion_off(story: Story):
     """Fail closed: it may have been there to restrict somebody."""
     before = story.fleet.refs()
     swept = story.fleet.sweep()
@@ -171,7 +171,7 @@ LABELS = [
 @pytest.mark.parametrize(
     ("_", "labels", "selector", "served"), LABELS, ids=[row[0] for row in LABELS]
 )
-def test_a_target_whose_label_is_no_text_is_told_by_name(
+def test_a_target_whose_label_is_no_text_is_reported_by_name(
     tmp_path: Path, _, labels: str, selector: str, served: bool
 ):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})

@@ -12,7 +12,7 @@ from fanout.cluster.policy_state_store import PolicyStateStore
 from fanout.cluster.records_repository import RECORDS_REMEDY
 from fanout.git.git_errors import CHANGED_REMEDY
 
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 FORGED = {
     "apiVersion": "fanout.dev/v1alpha1",
     "kind": "Evidence",
@@ -29,13 +29,13 @@ NAME = "records/20260302t090000z-aaaaaaaaaaaa.json"
 
 
 def first(repo: Repo, folder: str) -> str:
-    return next(path for path in repo.files(BOOK) if path.startswith(folder))
+    return next(path for path in repo.files(RECORDS_BRANCH) if path.startswith(folder))
 
 
 def newer(repo: Repo) -> dict[str, str | None]:
     """The status file with the line of ams, as a release to come might write it."""
-    for path in repo.files(BOOK):
-        text = repo.file(BOOK, path)
+    for path in repo.files(RECORDS_BRANCH):
+        text = repo.file(RECORDS_BRANCH, path)
         if path.startswith("status") and "variant/monitoring-ams-" in text:
             return {path: text.replace('"at"', '"when"')}
     raise AssertionError("ams is on record")
@@ -76,11 +76,11 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     [(number, *row[1:]) for number, row in enumerate(DAMAGES, start=2)],
     ids=[row[0] for row in DAMAGES],
 )
-def test_what_cannot_be_read_holds_its_policy_and_no_other(company: Fleet, number, damage, words):
+def test_unreadable_records_hold_their_policy_and_no_other(company: Fleet, number, damage, words):
     records, edge = company.records(), company.repos["edge"]
-    head = records.refs()[f"refs/heads/{BOOK}"]
+    head = records.refs()[f"refs/heads/{RECORDS_BRANCH}"]
     before = edge.refs("refs/tags/sites")
-    damaged = records.commit(BOOK, damage(records))
+    damaged = records.commit(RECORDS_BRANCH, damage(records))
     company.release(f"v{number}")
     swept = company.sweep()
     assert swept.code == 3
@@ -91,11 +91,11 @@ def test_what_cannot_be_read_holds_its_policy_and_no_other(company: Fleet, numbe
     assert f"replicas: {number}" in draft, "the other policy goes on"
     assert "sites/ams/monitoring" not in edge.drafts()
     assert edge.refs("refs/tags/sites") == before
-    assert records.refs()[f"refs/heads/{BOOK}"] == damaged
+    assert records.refs()[f"refs/heads/{RECORDS_BRANCH}"] == damaged
     explained = company.run("explain", "monitoring", "-o", "json").json
     assert explained["status"]["state"] == "Stopped"
     assert explained["status"]["blockers"][0]["reason"] == "RecordUnreadable"
-    records.git("update-ref", f"refs/heads/{BOOK}", head)
+    records.git("update-ref", f"refs/heads/{RECORDS_BRANCH}", head)
 
 
 def test_evidence_that_is_forged_by_a_commit_counts_from_its_commit(
@@ -104,12 +104,12 @@ def test_evidence_that_is_forged_by_a_commit_counts_from_its_commit(
     """Nothing can be back-dated: the name says nine o'clock, the commit says what time it was."""
     fleet.settle()
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2026-03-02T12:00:00Z")
-    fleet.records().commit(BOOK, {NAME: json.dumps(FORGED)})
+    fleet.records().commit(RECORDS_BRANCH, {NAME: json.dumps(FORGED)})
     fleet.settle()
     assert fleet.condition("sites/ams")[0] == "FromTheFuture"
 
 
-def test_evidence_from_the_future_waits_and_is_told(fleet: Fleet):
+def test_evidence_from_the_future_waits_and_is_reported(fleet: Fleet):
     fleet.settle()
     fleet.later(hours=1).report("dev", "v1")
     fleet.later(minutes=-10)
@@ -178,7 +178,7 @@ def test_records_that_move_in_between_are_observed_again(
     def late(self, *args):
         if not moved:
             text = json.dumps(FORGED)
-            moved.append(fleet.records().commit(BOOK, {NAME: text}))
+            moved.append(fleet.records().commit(RECORDS_BRANCH, {NAME: text}))
         return put(self, *args)
 
     fleet.run("suspend", "monitoring", "--stage", "prod", "--reason", "x", "--by", "A <a@b.c>")
@@ -186,8 +186,8 @@ def test_records_that_move_in_between_are_observed_again(
     monkeypatch.setenv("GIT_COMMITTER_DATE", fleet.now.isoformat())
     swept = fleet.sweep()
     assert (swept.code, swept.out) == (0, "1 released, 1 published\n")
-    assert NAME in fleet.records().files(BOOK)
-    fleet.records().git("merge-base", "--is-ancestor", moved[0], BOOK)
+    assert NAME in fleet.records().files(RECORDS_BRANCH)
+    fleet.records().git("merge-base", "--is-ancestor", moved[0], RECORDS_BRANCH)
     assert fleet.repos["edge"].tags() == ["sites/ams/v1"]
 
 
@@ -199,7 +199,9 @@ def test_records_that_always_move_end_the_pass_before_anything_is_published(
     put = PolicyStateStore.put_status
 
     def late(self, *args):
-        fleet.records().commit(BOOK, {"README.md": fleet.records().git("rev-parse", BOOK)})
+        fleet.records().commit(
+            RECORDS_BRANCH, {"README.md": fleet.records().git("rev-parse", RECORDS_BRANCH)}
+        )
         return put(self, *args)
 
     monkeypatch.setattr(PolicyStateStore, "put_status", late)

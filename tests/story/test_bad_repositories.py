@@ -63,8 +63,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     fleet.write("policy.yaml", POLICY)
     fleet.write("promotion.yaml", PROMOTION)
     _spoil(fleet)
-    gone = fleet.repos.pop("gone")
-    shutil.rmtree(gone.path)
+    missing = fleet.repos.pop("gone")
+    shutil.rmtree(missing.path)
     before = fleet.refs()
     first, second = fleet.sweep(), fleet.sweep()
     return Story(fleet, before, first, second, fleet.sweep("-o", "json"), fleet.targets())
@@ -104,7 +104,9 @@ def test_the_others_are_served_and_the_exit_code_says_that_some_were_not(story: 
 
 
 @pytest.mark.parametrize(("_", "site", "reason", "words"), HELD, ids=[row[0] for row in HELD])
-def test_what_is_in_the_way_holds_one_variant_and_is_said(story: Story, _, site, reason, words):
+def test_an_obstacle_in_a_repository_holds_a_single_variant_and_is_reported(
+    story: Story, _, site, reason, words
+):
     [hold] = story.targets[site]["holds"]
     assert (story.targets[site]["state"], hold["reason"]) == ("Held", reason)
     assert words in hold["message"]
@@ -117,9 +119,7 @@ def test_what_is_in_the_way_holds_one_variant_and_is_said(story: Story, _, site,
 @pytest.mark.parametrize(
     ("_", "site", "kind", "reason", "words"), REFUSED, ids=[row[0] for row in REFUSED]
 )
-def test_what_a_remote_refuses_is_quoted_and_tried_again(
-    story: Story, _, site, kind, reason, words
-):
+def test_a_refusal_of_a_remote_is_quoted_and_retried(story: Story, _, site, kind, reason, words):
     [failed] = [
         item
         for item in story.again.json["outcomes"]
@@ -138,7 +138,7 @@ def test_an_unknown_repository_fails_its_target_by_name(story: Story):
     assert hold["message"] in story.first.err
 
 
-def test_nothing_of_anybody_else_s_is_lost(story: Story):
+def test_no_ref_of_others_is_lost(story: Story):
     for name, repo in story.fleet.repos.items():
         moved = {ref for ref, oid in story.before[name].items() if repo.refs().get(ref) != oid}
         assert moved == ({"refs/heads/main"} if name == "good" else set())

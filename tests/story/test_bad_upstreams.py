@@ -62,8 +62,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     })  # fmt: skip
     for package in ("bare", "broken", "moved", "nodir"):
         upstream.git("update-ref", f"refs/tags/{package}/v1", "main")
-    gone = fleet.repository("gone")
-    (gone.path / "HEAD").unlink()
+    missing = fleet.repository("gone")
+    (missing.path / "HEAD").unlink()
     fleet.repos.pop("gone")
     elsewhere = {"unknown": "nowhere", "gone": "gone"}
     for _, name, rule, *_ in (*STOPPED, *FAILED):

@@ -63,7 +63,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("_", "files", "words"), ROWS, ids=[row[0] for row in ROWS])
-def test_it_is_held_by_name_and_goes_on_when_it_is_corrected(fleet: Fleet, _, files, words):
+def test_a_broken_draft_is_held_by_name_and_continues_when_corrected(fleet: Fleet, _, files, words):
     edge = fleet.repos["edge"]
     before = edge.refs()[f"refs/heads/{DRAFT}"]
     theirs = edge.commit(DRAFT, files)
@@ -90,7 +90,7 @@ def test_the_next_revision_does_not_take_it_along(fleet: Fleet):
     assert fleet.condition(AMS)[0] == "DraftBroken"
 
 
-def test_who_removes_the_branch_has_the_draft_written_anew(fleet: Fleet):
+def test_a_draft_branch_that_a_person_removed_is_written_anew(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit(DRAFT, {DEPLOYMENT: MARKED})
     edge.git("update-ref", "-d", f"refs/heads/{DRAFT}")
@@ -98,7 +98,7 @@ def test_who_removes_the_branch_has_the_draft_written_anew(fleet: Fleet):
     assert fleet.published() == {AMS: "v2"}
 
 
-def test_who_merges_it_all_the_same_has_published_it(fleet: Fleet):
+def test_a_broken_draft_merged_by_a_person_is_published(fleet: Fleet):
     edge = fleet.repos["edge"]
     theirs = edge.commit(DRAFT, {DEPLOYMENT: MARKED})
     merge = edge.git("commit-tree", f"{theirs}^{{tree}}", "-p", "main", "-p", theirs, "-m", "merge")

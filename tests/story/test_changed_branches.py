@@ -39,7 +39,7 @@ def move_to(fleet: Fleet, branch: str) -> None:
     path.write_text(text.replace("spec: {", f"spec: {{branch: {branch}, "), encoding="utf-8")
 
 
-def everything_told(fleet: Fleet) -> str:
+def collect_output(fleet: Fleet) -> str:
     """What commands say, whoever asks."""
     lines = (
         ("sweep",), ("status",), ("explain", "monitoring"), ("get", "variants", "-o", "json"),
@@ -59,7 +59,7 @@ def test_another_default_branch_is_named(tmp_path: Path):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "default branch is master" in sentence
-    assert "first commit" not in everything_told(fleet)
+    assert "first commit" not in collect_output(fleet)
     move_to(fleet, "master")
     assert fleet.later(minutes=1).sweep().code == 0
     assert edge.drafts() != []
@@ -71,9 +71,9 @@ def test_a_renamed_branch_is_named_and_its_packages_stay(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "default branch is trunk" in sentence
-    told = everything_told(fleet)
-    assert "fanout remove" not in told
-    assert "by hand" not in told
+    output = collect_output(fleet)
+    assert "fanout remove" not in output
+    assert "by hand" not in output
     move_to(fleet, "trunk")
     assert fleet.later(minutes=1).sweep().code == 0
     assert set(fleet.published().values()) == {"v1"}
@@ -88,7 +88,7 @@ def test_a_branch_under_another_name_is_named_without_a_default(fleet: Fleet):
     edge.git("update-ref", "-d", "refs/heads/main")  # HEAD names it all the same
     _, sentence = fleet.condition(AMS)
     assert "but next" in sentence
-    assert "fanout remove" not in everything_told(fleet)
+    assert "fanout remove" not in collect_output(fleet)
 
 
 def rewrite(fleet: Fleet) -> None:
@@ -107,7 +107,7 @@ def go_back(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("act", [rewrite, go_back])
-def test_a_rewritten_branch_is_told_and_can_be_mended(
+def test_a_rewritten_branch_is_reported_and_can_be_mended(
     fleet: Fleet, act: Callable[[Fleet], None], tmp_path: Path
 ):
     edge = fleet.repos["edge"]
@@ -115,9 +115,9 @@ def test_a_rewritten_branch_is_told_and_can_be_mended(
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchRewritten"
     assert "branch main of edge was rewritten or replaced" in sentence
-    told = everything_told(fleet)
-    assert "fanout remove" not in told
-    assert "by hand" not in told
+    output = collect_output(fleet)
+    assert "fanout remove" not in output
+    assert "by hand" not in output
     clone = tmp_path / "clone"
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
     subprocess.run([*git, "clone", "-q", str(edge.path), str(clone)], check=True)
@@ -134,7 +134,7 @@ def test_a_rewritten_branch_is_told_and_can_be_mended(
     assert set(fleet.published().values()) == {"v2"}
 
 
-def test_a_replaced_repository_is_told(fleet: Fleet):
+def test_a_replaced_repository_is_reported(fleet: Fleet):
     edge = fleet.repos["edge"].path
     kept = edge.with_suffix(".kept")
     edge.rename(kept)
@@ -142,9 +142,9 @@ def test_a_replaced_repository_is_told(fleet: Fleet):
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchRewritten"
     assert "push the earlier history" in sentence
-    told = everything_told(fleet)
-    assert "fanout remove" not in told
-    assert "by hand" not in told
+    output = collect_output(fleet)
+    assert "fanout remove" not in output
+    assert "by hand" not in output
     shutil.rmtree(edge)
     kept.rename(edge)
     assert fleet.later(minutes=1).sweep().code == 0
@@ -162,12 +162,12 @@ def rename(fleet: Fleet) -> None:
     fleet.repos["edge"].git("branch", "-m", "main", "trunk")
 
 
-def test_an_emptied_repository_is_told(fleet: Fleet):
+def test_an_emptied_repository_is_reported(fleet: Fleet):
     empty(fleet)
     reason, sentence = fleet.condition(AMS)
     assert reason == "BranchMissing"
     assert "push the earlier history" in sentence
-    assert "first commit" not in everything_told(fleet)
+    assert "first commit" not in collect_output(fleet)
 
 
 WITHOUT_AMS = PLAIN.replace("[sites/ams, sites/ber]", "[sites/ber]")
@@ -203,16 +203,16 @@ def test_a_variant_without_a_target_is_not_forgotten_with_its_branch(fleet: Flee
     assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]
 
 
-def test_a_variant_without_a_target_on_a_branch_put_back_is_not_told_as_edited(fleet: Fleet):
+def test_a_variant_without_a_target_on_a_restored_branch_is_not_shown_as_edited(fleet: Fleet):
     edge = fleet.repos["edge"]
     fleet.release("v2")
     fleet.later(minutes=1).settle()
     main = edge.refs()["refs/heads/main"]
     edge.git("update-ref", "refs/heads/main", edge.refs()[f"refs/tags/{AMS}/v1"])
     fleet.write("policy.yaml", WITHOUT_AMS)
-    told = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
-    assert f"published {AMS}" in told
-    assert "fanout remove" not in told
+    output = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
+    assert f"published {AMS}" in output
+    assert "fanout remove" not in output
     edge.git("update-ref", "refs/heads/main", main)
     assert fleet.later(minutes=1).settle() > 0
     assert not [it for it in edge.files() if it.startswith(f"{AMS}/")]
@@ -231,7 +231,7 @@ def test_a_person_ends_a_variant_whose_package_went_with_its_branch(fleet: Fleet
     assert name not in fleet.run("get", "targets", "-o", "json").out
 
 
-def test_a_package_removed_by_a_commit_is_still_told_as_that(fleet: Fleet):
+def test_a_package_removed_by_a_commit_is_still_shown_as_removed(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {it: None for it in edge.files() if it.startswith(f"{AMS}/")})
     reason, sentence = fleet.condition(AMS)

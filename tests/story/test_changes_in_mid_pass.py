@@ -37,9 +37,9 @@ class ConfirmingLoop:
         self.confirmed = threading.Event()
 
     def run_pass(self, declared: DeclaredObjects, now: object, mode: PassMode) -> PassReport:
-        world, reconciler = self.program.world, self.program.reconciler
+        access, reconciler = self.program.world, self.program.reconciler
         report = run_pass(
-            world, reconciler, declared, self.program.settings.now(), mode, self.confirm
+            access, reconciler, declared, self.program.settings.now(), mode, self.confirm
         )
         self.passes.append(report)
         return report
@@ -87,9 +87,7 @@ def test_a_policy_that_is_created_while_another_publishes_gets_its_drafts(tmp_pa
 
 
 @pytest.mark.parametrize("is_released", [False, True])
-def test_nothing_of_a_policy_is_published_while_a_record_of_it_waits(
-    tmp_path: Path, is_released: bool
-):
+def test_a_policy_publishes_no_variant_while_its_record_waits(tmp_path: Path, is_released: bool):
     """Also what a pass has released, whose push failed, so that no release is to be recorded."""
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.settle()

@@ -61,7 +61,7 @@ def test_evidence_from_ahead_is_withdrawn(fleet: Fleet):
     assert (again.code, "is already withdrawn" in again.err) == (0, True)
 
 
-def test_what_is_decided_after_a_record_from_ahead_counts(fleet: Fleet):
+def test_a_decision_after_a_record_from_the_future_counts(fleet: Fleet):
     from_ahead(fleet, lambda it: it.report("dev", "v1"))
     fleet.later(minutes=1)
     promote = ("promote", "monitoring", "--stage", "prod", *LIFTS, *WHY)

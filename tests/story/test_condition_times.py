@@ -71,16 +71,16 @@ def test_a_conflict_is_there_since_the_commit_of_the_draft(tmp_path: Path):
     seconds = int(fleet.repos["edge"].git("log", "-1", "--format=%ct", branch))
     assert datetime.fromisoformat(written) == datetime.fromtimestamp(seconds, UTC)
     for noun in ("variants", "drafts", "targets"):
-        [found] = conditions(fleet, noun)
-        assert found["MergeConflict"]["lastTransitionTime"] == written
+        [condition] = conditions(fleet, noun)
+        assert condition["MergeConflict"]["lastTransitionTime"] == written
     assert conditions(fleet, "stages")[0]["MergeConflict"]["status"] == "True"
 
 
 def test_the_generation_is_that_of_the_policy_if_it_has_one(tmp_path: Path):
     fleet = one_site(tmp_path)
     nouns = ("policies", "variants", "targets", "stages")
-    shown = [found for noun in nouns for item in conditions(fleet, noun) for found in item.values()]
+    shown = [value for noun in nouns for item in conditions(fleet, noun) for value in item.values()]
     assert not any("observedGeneration" in it for it in shown)
     fleet.write("policy.yaml", POLICY.replace("monitoring}", "monitoring, generation: 3}", 1))
-    shown = [found for noun in nouns for item in conditions(fleet, noun) for found in item.values()]
+    shown = [value for noun in nouns for item in conditions(fleet, noun) for value in item.values()]
     assert {it["observedGeneration"] for it in shown} == {3}

@@ -22,7 +22,7 @@ def test_upstream_wins_in_a_conflict_and_automation_waits_for_a_decision(fleet: 
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(fleet: Fleet):
+def test_a_conflict_is_reported_in_full_when_the_draft_is_written_and_then_in_short(fleet: Fleet):
     text = TEXT.replace("replicas: 1", "replicas: 7")
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     fleet.release("v2")
@@ -30,28 +30,28 @@ def test_a_conflict_is_told_in_full_when_the_draft_is_written_and_then_in_short(
         "fanout resolve monitoring",
         "fanout explain monitoring",
     )
-    told = [fleet.plan().err, fleet.sweep().err, fleet.sweep().err, fleet.plan().err]
-    assert [full in err for err in told] == [True, True, False, False]
-    assert [short in err for err in told] == [False, False, True, True]
+    outputs = [fleet.plan().err, fleet.sweep().err, fleet.sweep().err, fleet.plan().err]
+    assert [full in err for err in outputs] == [True, True, False, False]
+    assert [short in err for err in outputs] == [False, False, True, True]
     [held] = fleet.plan("-o", "json").json["held"]
     assert full in held["message"]
 
 
-def test_who_accepts_conflicts_hears_what_is_published(fleet: Fleet):
+def test_accepting_conflicts_prints_the_publication(fleet: Fleet):
     conflict(fleet)
-    told = fleet.run(*PROMOTE, "--variant", AMS, "--accept-conflicts", *BY)
+    lines = fleet.run(*PROMOTE, "--variant", AMS, "--accept-conflicts", *BY)
     assert fleet.published()[AMS] == "v2"
-    assert "its draft is published with 1 merge conflict that a person accepted" in told.err
-    assert "fanout resolve" not in told.err
+    assert "its draft is published with 1 merge conflict that a person accepted" in lines.err
+    assert "fanout resolve" not in lines.err
     assert fleet.sweep().err == ""
 
 
 def test_diff_names_the_conflict_with_its_three_values(fleet: Fleet):
     conflict(fleet)
-    told = fleet.run("diff", "sites/ams").out.splitlines()[0]
-    assert told.startswith("# conflict: deployment.yaml:")
-    assert "Deployment/prometheus: spec.replicas: both changed" in told
-    assert "(base 1, upstream 2, local 7); upstream won" in told
+    first_line = fleet.run("diff", "sites/ams").out.splitlines()[0]
+    assert first_line.startswith("# conflict: deployment.yaml:")
+    assert "Deployment/prometheus: spec.replicas: both changed" in first_line
+    assert "(base 1, upstream 2, local 7); upstream won" in first_line
 
 
 def test_a_recorded_decision_resolves_a_conflict(fleet: Fleet):
@@ -149,7 +149,7 @@ def test_a_person_says_whose_value_wins(fleet: Fleet, _, take, value):
     assert value in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_what_was_decided_is_not_asked_again_by_the_next_revision(fleet: Fleet):
+def test_a_resolved_conflict_is_not_raised_again_by_the_next_revision(fleet: Fleet):
     conflict(fleet)
     assert fleet.run("resolve", "monitoring", "--take", "local", *BY).code == 0
     text = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 2")
@@ -217,9 +217,9 @@ def test_conflicts_are_decided_one_by_one(fleet: Fleet):
         "v2", {"deployment.yaml": TEXT.replace("replicas: 1", "replicas: 2\n  paused: false")}
     )
     fleet.later(minutes=1).settle()
-    told = fleet.run("diff", "sites/ams").out.splitlines()
-    [replicas] = [it for it in told if it.startswith("# conflict") and "replicas" in it]
-    [paused] = [it for it in told if it.startswith("# conflict") and "paused" in it]
+    lines = fleet.run("diff", "sites/ams").out.splitlines()
+    [replicas] = [it for it in lines if it.startswith("# conflict") and "replicas" in it]
+    [paused] = [it for it in lines if it.startswith("# conflict") and "paused" in it]
     keys = [it.rpartition("[")[2].removesuffix("]") for it in (replicas, paused)]
     assert fleet.run("resolve", "monitoring", "--take", f"{keys[0]}=local", *BY).code == 0
     fleet.later(minutes=1).settle()
@@ -250,7 +250,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("_", "take", "words"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_what_cannot_be_taken_is_refused(fleet: Fleet, _, take, words):
+def test_an_unusable_choice_of_a_side_is_refused(fleet: Fleet, _, take, words):
     conflict(fleet)
     before = fleet.records().refs()
     refused = fleet.run("resolve", "monitoring", "--take", take, *BY)

@@ -29,15 +29,15 @@ def test_a_promotion_of_the_stage_leaves_the_variant_out_and_says_so(fleet: Flee
     done = fleet.run("promote", *STAGE, *BY)
     assert done.code == 3, done.err
     assert fleet.published() == {AMS: "v1", BER: "v2"}
-    [told] = [it for it in done.err.splitlines() if "not published: monitoring-ams" in it]
-    assert "1 of 2 variants has undecided merge conflicts" in told
-    assert "--accept-conflicts" in told
+    [line] = [it for it in done.err.splitlines() if "not published: monitoring-ams" in it]
+    assert "1 of 2 variants has undecided merge conflicts" in line
+    assert "--accept-conflicts" in line
     assert "no draft of v2" not in done.err
     assert fleet.condition(AMS)[0] == "MergeConflict"
     assert "replicas: 7" in fleet.repos["edge"].file("main", DEPLOYMENT)
 
 
-def test_what_was_left_out_is_not_published_by_that_promotion_once_it_is_decided(fleet: Fleet):
+def test_a_variant_left_out_of_a_promotion_is_not_published_by_it_once_resolved(fleet: Fleet):
     fleet.run("promote", *STAGE, *BY)
     assert fleet.run("resolve", "monitoring", "--variant", AMS, *BY).code == 0
     fleet.later(minutes=1).settle()

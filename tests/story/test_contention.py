@@ -8,7 +8,7 @@ import pytest
 from diagonal import IS_FULL
 from fleet import PLAIN, PROMOTION, Fleet
 
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 WRITERS = 20 if IS_FULL else 8
 
 
@@ -38,6 +38,6 @@ def test_reports_at_once_are_all_recorded(tmp_path: Path):
         for number in range(WRITERS)
     ]  # fmt: skip
     ended = [(process.communicate()[0], process.returncode) for process in processes]
-    assert [said for said, status in ended if status] == []
-    names = [name for name in records.files(BOOK) if name.startswith("records/")]
+    assert [output for output, status in ended if status] == []
+    names = [name for name in records.files(RECORDS_BRANCH) if name.startswith("records/")]
     assert len(names) == WRITERS

@@ -87,9 +87,9 @@ def test_a_fault_of_such_a_file_is_one_line(fleet: Fleet):
         {f"sites/ber/{NAME}": "a: b\n\tc: d\n", f"{NAME}.md": "outside\n"},
     )
     swept = fleet.later(minutes=1).sweep()
-    told = swept.err + fleet.run("explain", "sites/ber").out + fleet.run("get", "variants").out
-    assert SHOWN in told
-    assert is_clean(told), told
+    output = swept.err + fleet.run("explain", "sites/ber").out + fleet.run("get", "variants").out
+    assert SHOWN in output
+    assert is_clean(output), output
 
 
 def package(directory: Path, value: str) -> Path:

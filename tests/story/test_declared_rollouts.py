@@ -32,9 +32,9 @@ def declare(fleet: Fleet, *edits: tuple[str, str]) -> None:
         assert old in text, old
         text = text.replace(old, new, 1)
     fleet.write("policy.yaml", text)
-    told = [it for it in fleet.run("validate").out.splitlines() if not it.startswith("warning")]
+    errors = [it for it in fleet.run("validate").out.splitlines() if not it.startswith("warning")]
     # What an expression gives for the targets is told by the tests that are about it.
-    assert [it for it in told if not any(part in it for part in OF_TARGETS)] == []
+    assert [it for it in errors if not any(part in it for part in OF_TARGETS)] == []
 
 
 def dev(fields: str) -> tuple[str, str]:
@@ -68,7 +68,7 @@ def test_a_condition_over_aggregates_counts_on_with_each_release(four: Fleet):
     assert four.condition("sites/dub") == ("PropagationHeld", sentence)
 
 
-def test_a_condition_that_needs_the_sandbox_counts_on_alike(four: Fleet):
+def test_a_condition_that_needs_the_sandbox_continues_the_same_count(four: Fleet):
     condition = "target.metadata.name.matches('^[a-z]+$') && stage.inFlight < 3"
     declare(four, dev(f'propagateWhen: ["{condition}"]'))
     four.settle()
@@ -152,7 +152,7 @@ def test_a_site_that_is_offline_blocks_nobody(four: Fleet):
     assert released(four) == ["ams", "ber", "cph", "dub"]
 
 
-def test_a_site_of_which_nobody_can_say_is_held_and_told_where(four: Fleet):
+def test_a_site_of_which_nobody_can_say_is_held_and_reported_where(four: Fleet):
     four.site("cph", "dev", "edge", off="no")
     declare(four, (ENTRY, f"    offlineWhen: has(target.spec.off) && target.spec.off\n{ENTRY}"))
     four.settle()
@@ -218,7 +218,7 @@ def test_a_changed_object_goes_through_the_stages_in_order(four: Fleet):
 # ---- separation ----------------------------------------------------------------------------------
 
 
-def test_nobody_approves_what_they_have_changed_themselves(four: Fleet):
+def test_an_author_of_a_draft_does_not_approve_it(four: Fleet):
     people = "[ada@example.com, ann@example.com]"
     apart = f"  requiresSeparation: true\n  approvers: [{{group: sre, subjects: {people}}}]\n"
     four.write("promotion.yaml", PROMOTION.partition("  approvers")[0] + apart)

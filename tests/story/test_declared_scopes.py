@@ -69,7 +69,7 @@ def test_a_process_that_stays_follows_a_corrected_definition(fleet):
     assert read_namespaces(fleet) == [True, True]
 
 
-def test_scopes_that_an_api_server_reports_otherwise_wake_all(fleet):
+def test_scopes_that_an_api_server_reports_otherwise_requeue_all_policies(fleet):
     """No object says it where definitions are not listed."""
     with open_program(fleet.settings(), long_running=True) as program:
         program.sweep(DRAFTS)

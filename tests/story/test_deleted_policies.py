@@ -70,7 +70,7 @@ def packages(fleet: Fleet) -> list[str]:
     ]
 
 
-def test_its_variants_stay_until_somebody_confirms(fleet: Fleet):
+def test_variants_of_a_deleted_policy_stay_until_a_person_confirms(fleet: Fleet):
     before = heads(delete(fleet))
     swept = fleet.sweep()
     assert swept.code == 3
@@ -85,7 +85,7 @@ def test_its_variants_stay_until_somebody_confirms(fleet: Fleet):
     assert packages(fleet) == []
 
 
-def test_its_status_says_what_to_do_and_no_stage_waits_for_another(fleet: Fleet):
+def test_the_status_of_a_deleted_policy_names_the_command_and_no_stage_waits(fleet: Fleet):
     delete(fleet).sweep()
     [policy] = fleet.run("get", "policies", "-o", "json").items
     message = policy["status"]["conditions"][0]["message"]
@@ -101,7 +101,7 @@ def test_its_status_says_what_to_do_and_no_stage_waits_for_another(fleet: Fleet)
     assert [command in it["who"] for it in awaiting] == [True]
 
 
-def test_they_go_level_by_level_where_the_author_expects_it(fleet: Fleet):
+def test_variants_of_a_deleted_policy_are_removed_level_by_level_when_allowed(fleet: Fleet):
     delete(fleet, ALL)
     assert fleet.sweep().code == 0
     assert packages(fleet) == [f"{AMS}/Kptfile"]
@@ -146,7 +146,7 @@ def test_a_repository_that_is_not_declared_holds_what_it_has(fleet: Fleet):
     assert packages(fleet) == [f"{AMS}/Kptfile", f"{CPH}/Kptfile"]
 
 
-def test_nothing_new_is_drafted_or_published(fleet: Fleet):
+def test_a_deleted_policy_drafts_and_publishes_no_revision(fleet: Fleet):
     fleet.release("v2")
     before = heads(delete(fleet))
     for _ in range(3):

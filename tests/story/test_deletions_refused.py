@@ -35,10 +35,10 @@ def test_a_server_that_denies_deletions_holds_up_nothing(fleet: Fleet):
     assert "receive.denyDeletes" in swept.err
     assert fleet.published() == {"sites/ams": "v1", "sites/ber": "v1"}
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring", "sites/ber/monitoring"]
-    told = {it["type"]: it for it in fleet.variants()["sites/ams"]["conditions"]}
-    assert told["Ready"]["status"] == "True"
-    assert told["DraftLeft"]["reason"] == "DeletionRefused"
-    assert "branch drafts/default/sites/ams/monitoring" in told["DraftLeft"]["message"]
+    conditions = {it["type"]: it for it in fleet.variants()["sites/ams"]["conditions"]}
+    assert conditions["Ready"]["status"] == "True"
+    assert conditions["DraftLeft"]["reason"] == "DeletionRefused"
+    assert "branch drafts/default/sites/ams/monitoring" in conditions["DraftLeft"]["message"]
 
 
 def test_the_next_revision_goes_on_and_the_branches_go_when_they_may(fleet: Fleet):

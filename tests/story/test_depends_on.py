@@ -38,7 +38,7 @@ def on_target(target: str = BASE) -> str:
     return f"{{policy: monitoring, target: {target}}}"
 
 
-def test_it_waits_until_the_target_of_a_policy_is_ready(fleet: Fleet):
+def test_a_variant_waits_until_the_target_of_a_policy_is_ready(fleet: Fleet):
     depend(fleet, "web", on_target())
     fleet.settle()
     assert fleet.published() == {"db": "v1", "log": "v1", "sites/ams": "v1", "web": ""}
@@ -90,9 +90,9 @@ def test_a_pass_about_one_alone_knows_the_whole_chain(fleet: Fleet):
     depend(fleet, "db", "{variant: log}")
     depend(fleet, "web", "{variant: db}")
     fleet.settle()
-    told = fleet.run("explain", "web").out
-    assert "waits for variant log, which was not evaluated" not in told
-    assert "variant log" in told
+    output = fleet.run("explain", "web").out
+    assert "waits for variant log, which was not evaluated" not in output
+    assert "variant log" in output
 
 
 MISSING = [
@@ -123,7 +123,9 @@ MISSING = [
 
 
 @pytest.mark.parametrize(("_", "entry", "sentence"), MISSING, ids=[row[0] for row in MISSING])
-def test_what_cannot_become_ready_holds_by_name(fleet: Fleet, _, entry: str, sentence: str):
+def test_a_dependency_that_cannot_become_ready_holds_by_name(
+    fleet: Fleet, _, entry: str, sentence: str
+):
     depend(fleet, "web", entry)
     depend(fleet, "db", "{variant: web}")
     fleet.sweep()
@@ -132,11 +134,11 @@ def test_what_cannot_become_ready_holds_by_name(fleet: Fleet, _, entry: str, sen
     assert fleet.condition("web") == ("DependencyPending", sentence)
 
 
-def test_a_target_that_is_not_there_is_told_before_anything_waits(fleet: Fleet):
+def test_a_target_that_is_not_there_is_reported_before_anything_waits(fleet: Fleet):
     depend(fleet, "web", on_target(), on_target(BASE.replace("ams", "asm")), "{variant: db}")
-    told = fleet.run("validate")
-    [line] = [it for it in told.out.splitlines() if "dependsOn" in it]
-    assert told.code == 0
+    result = fleet.run("validate")
+    [line] = [it for it in result.out.splitlines() if "dependsOn" in it]
+    assert result.code == 0
     assert line.endswith(
         "variant-web.yaml:7: PackageVariant/web: spec.dependsOn[1].target: UpstreamPolicy"
         f" monitoring has no target {BASE.replace('ams', 'asm')}, so the variant waits;"

@@ -21,10 +21,10 @@ def fleet(root: Path) -> Fleet:
 
 
 def test_a_changed_value_is_masked_on_both_sides(fleet: Fleet):
-    told = fleet.run("diff", "sites/ams")
-    assert told.code == 0, told.err
-    assert '-  password: "*** (before)"\n+  password: "*** (after)"' in told.out
-    assert "-word" not in told.out
+    result = fleet.run("diff", "sites/ams")
+    assert result.code == 0, result.err
+    assert '-  password: "*** (before)"\n+  password: "*** (after)"' in result.out
+    assert "-word" not in result.out
     assert fleet.run("diff", "sites/ams", "--detailed-exitcode").code == 2
 
 
@@ -35,9 +35,9 @@ def test_no_other_comparison_shows_it(fleet: Fleet):
         ("--three-way",),
         ("--three-way", "--against", "upstream"),
     ):
-        told = fleet.run("diff", "sites/ams", *options)
-        assert told.code == 0, (options, told.err)
-        assert "-word" not in told.out, options
+        result = fleet.run("diff", "sites/ams", *options)
+        assert result.code == 0, (options, result.err)
+        assert "-word" not in result.out, options
 
 
 def test_another_spelling_of_a_value_is_a_change_without_lines(fleet: Fleet):
@@ -45,6 +45,6 @@ def test_another_spelling_of_a_value_is_a_change_without_lines(fleet: Fleet):
     fleet.later(minutes=5).settle()
     fleet.release("v4", {"login.yaml": quoted})
     fleet.later(minutes=5).sweep("--drafts-only")
-    told = fleet.run("diff", "sites/ams", "--detailed-exitcode")
-    assert told.code == 2, told.out
-    assert "-word" not in told.out
+    result = fleet.run("diff", "sites/ams", "--detailed-exitcode")
+    assert result.code == 2, result.out
+    assert "-word" not in result.out

@@ -19,9 +19,9 @@ from verb_statuses import (
     Change,
     automatic,
     build_waiting_release,
-    gone,
     nothing,
     published,
+    remove_site,
     signed,
     suspended,
 )
@@ -100,7 +100,7 @@ def test_a_decision_without_an_action_shows_its_effect_alone(fleet: Fleet):
     assert "nothing to do" not in shown.out
 
 
-def test_it_then_does_what_it_showed(fleet: Fleet):
+def test_a_command_does_what_its_dry_run_showed(fleet: Fleet):
     line = ("promote", *PROD, *WHY)
     shown = fleet.run(*line, "--dry-run", "-o", "json").json
     done = fleet.run(*line, "-o", "json").json
@@ -122,7 +122,7 @@ def test_an_approval_shows_what_the_next_sweep_would_do(fleet: Fleet):
 
 
 def test_a_removal_is_shown_and_not_done(fleet: Fleet):
-    gone(fleet)
+    remove_site(fleet)
     result = fleet.run("remove", "monitoring", "cph", *WHY, "--dry-run")
     assert "sites/cph" in result.out
     assert all("(dry run)" in line for line in result.out.splitlines() if "fanout.dev/2" in line)

@@ -34,7 +34,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("_", "text", "types", "place"), EDITS, ids=[row[0] for row in EDITS])
-def test_who_edits_what_is_published_is_shown(fleet: Fleet, _, text, types, place):
+def test_an_edit_of_a_published_package_is_shown(fleet: Fleet, _, text, types, place):
     assert also(fleet) == {}
     fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
     assert list(also(fleet)) == types
@@ -44,9 +44,9 @@ def test_who_edits_what_is_published_is_shown(fleet: Fleet, _, text, types, plac
     [policy] = fleet.run("get", "policies", "-o", "json").items
     status = policy["status"]
     assert (status["editedVariants"], status["brokenVariants"]) == (1, len(types) - 1)
-    told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
-    assert "Edited" in told
-    assert place in told
+    output = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
+    assert "Edited" in output
+    assert place in output
     assert place in fleet.run("explain", "monitoring/dev").out
     assert ("PackageBroken" in fleet.plan("-o", "json").out) == bool(place)
 
@@ -59,7 +59,7 @@ def test_edits_that_the_next_revision_took_over_are_still_shown(fleet: Fleet):
     assert list(also(fleet)) == ["Edited"]
 
 
-def test_a_lost_branch_of_renderings_is_told_at_once(fleet: Fleet):
+def test_a_lost_branch_of_renderings_is_reported_at_once(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {DEPLOYMENT: TEXT + "  paused: true\n"})
     fleet.release("v2")
@@ -69,13 +69,13 @@ def test_a_lost_branch_of_renderings_is_told_at_once(fleet: Fleet):
     again = "edge: the vendor branch lacks published packages; run `fanout explain monitoring`"
     for line in (["plan"], ["sweep"]):
         assert fleet.run(*line).err.count(again) == 1
-    told = fleet.run("explain", "monitoring").out
+    output = fleet.run("explain", "monitoring").out
     sentence = (
         "branch fanout/default/rendered lacks 2 published packages, so edits cannot be told from"
         " upstream content; 1 with merged edits will be held at their next draft; push the branch"
         " again from a clone that has it"
     )
-    assert sentence in told
+    assert sentence in output
     assert "fanout/default/rendered" in fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
     edge.git("update-ref", RENDERED, before)
     assert again not in fleet.plan().err
@@ -90,16 +90,16 @@ def test_diff_does_not_dispute_what_a_commit_on_the_draft_has_decided(fleet: Fle
     assert "# conflict:" in fleet.run(*diff).out
     text = edge.file(draft, DEPLOYMENT)
     edge.commit(draft, {DEPLOYMENT: text.replace("replicas: 2", "replicas: 5")})
-    told = fleet.run(*diff).out
-    assert "# conflict:" not in told
-    assert "\n-  replicas: 2\n+  replicas: 5\n" in told
+    output = fleet.run(*diff).out
+    assert "# conflict:" not in output
+    assert "\n-  replicas: 2\n+  replicas: 5\n" in output
 
 
-def test_a_link_is_told_with_its_repository(fleet: Fleet):
+def test_a_link_is_reported_with_its_repository(fleet: Fleet):
     fleet.repos["edge"].commit("main", {f"{AMS}/link.yaml": ("120000", b"settings.yaml")})
     fleet.release("v2")
-    told = fleet.later(minutes=1).sweep()
-    assert "edge:sites/ams/link.yaml: " in told.err
+    result = fleet.later(minutes=1).sweep()
+    assert "edge:sites/ams/link.yaml: " in result.err
     reason, sentence = fleet.condition(AMS)
     assert reason == "InvalidPackage"
     assert sentence.startswith("edge:sites/ams/link.yaml: ")

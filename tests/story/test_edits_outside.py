@@ -78,7 +78,7 @@ def test_an_amended_commit_of_fanout_holds_it_as_well(fleet: Fleet):
     assert fleet.published()[AMS] == "v1"
 
 
-def test_what_the_target_branch_has_is_no_edit(fleet: Fleet):
+def test_a_file_equal_to_the_target_branch_is_no_edit(fleet: Fleet):
     edge = fleet.repos["edge"]
     theirs = edge.commit(DRAFT, {DEPLOYMENT: MINE, "NOTES.md": "of all\n"})
     edge.commit("main", {"NOTES.md": "of all\n", "README.md": "of all\n"})
@@ -101,7 +101,7 @@ def test_merging_the_target_branch_into_the_draft_is_no_edit(fleet: Fleet):
     assert edge.file("main", "NOTES.md") == "of main, later\n"
 
 
-def test_who_merges_it_by_hand_has_all_of_it(fleet: Fleet):
+def test_a_merge_by_hand_has_the_edits_outside_the_package(fleet: Fleet):
     edge = fleet.repos["edge"]
     theirs = edge.commit(DRAFT, {"NOTES.md": "theirs\n"})
     merge = edge.git("commit-tree", f"{theirs}^{{tree}}", "-p", "main", "-p", theirs, "-m", "merge")

@@ -51,7 +51,7 @@ def test_the_fix_goes_before_the_approvals_of_what_was_next(fleet: Fleet):
     assert decision["state"] == "Applied"
 
 
-def test_one_cluster_goes_first_and_the_others_stay_then_all_follow(fleet: Fleet):
+def test_a_promoted_cluster_goes_first_then_the_others_follow(fleet: Fleet):
     more = (*ALL, "--override", "requires", *ANN)
     one = ("monitoring", "--stage", "prod", "--variant", "ber", "--revision", "v2")
     fleet.later(minutes=1).run("promote", *one, *more)

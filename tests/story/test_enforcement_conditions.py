@@ -31,9 +31,13 @@ def condition(fleet: ForgeFleet, kind: str) -> tuple[str, str, str] | None:
         for it in fleet.run("get", kind, "-o", "json").items
         if it["metadata"]["name"] in ("edge", "monitoring")
     ]
-    found = [it for it in item["status"]["conditions"] if it["type"] == "NotEnforced"]
-    assert len(found) <= 1
-    return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else None
+    conditions = [it for it in item["status"]["conditions"] if it["type"] == "NotEnforced"]
+    assert len(conditions) <= 1
+    return (
+        (conditions[0]["status"], conditions[0]["reason"], conditions[0]["message"])
+        if conditions
+        else None
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,15 +56,15 @@ def condition(fleet: ForgeFleet, kind: str) -> tuple[str, str, str] | None:
     ],
     ids=["open", "other rules", "pushes", "enforced"],
 )
-def test_what_a_branch_requires_is_a_condition(waiting: ForgeFleet, rules, status, reason, words):
+def test_rules_of_a_branch_are_a_condition(waiting: ForgeFleet, rules, status, reason, words):
     if rules is not None:
         checked = "status_check_contexts" in rules
         waiting.protect("edge", **{"enable_status_check": checked, **rules})
     for kind in ("repositories", "policies"):
-        found = condition(waiting, kind)
-        assert found is not None
-        assert found[:2] == (status, reason)
-        assert words in found[2]
+        shown = condition(waiting, kind)
+        assert shown is not None
+        assert shown[:2] == (status, reason)
+        assert words in shown[2]
     is_enforced = status == "False"
     for subject in ("monitoring", "monitoring/dev", "monitoring/dev/sites/ams"):
         explained = waiting.run("explain", subject).out
@@ -72,7 +76,7 @@ def test_what_a_branch_requires_is_a_condition(waiting: ForgeFleet, rules, statu
     assert [it.partition(":")[0] for it in notes] == ([] if is_enforced else [reason])
 
 
-def test_the_guide_shows_what_is_said(waiting: ForgeFleet):
+def test_the_guide_shows_the_printed_text(waiting: ForgeFleet):
     [shown] = re.findall(r"^NotEnforced .*$", GUIDE.read_text(encoding="utf-8"), re.MULTILINE)
     assert shown in waiting.run("explain", "monitoring").out
 

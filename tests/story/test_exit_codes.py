@@ -42,9 +42,9 @@ def fleet(root: Path) -> Fleet:
 )
 def test_the_exit_status_of_a_verb(fleet: Fleet, change: Change, line: Sequence[str], status: int):
     change(fleet)
-    told = fleet.run(*line)
-    assert told.code == status, (told.out, told.err)
-    assert told.out or told.err or line[0] == "diff", "never silent"
+    result = fleet.run(*line)
+    assert result.code == status, (result.out, result.err)
+    assert result.out or result.err or line[0] == "diff", "never silent"
 
 
 def rows_of_each_verb() -> list[tuple[str, Change, Sequence[str], int]]:
@@ -67,14 +67,14 @@ def test_each_verb_is_quiet_and_takes_all_namespaces_where_another_is_set(
 ):
     change(fleet)
     monkeypatch.setenv("FANOUT_NAMESPACE", "other")
-    told = fleet.run(*line, "-q", "-A")
-    assert told.code == status, (told.out, told.err)
+    result = fleet.run(*line, "-q", "-A")
+    assert result.code == status, (result.out, result.err)
 
 
 def test_a_record_needs_an_author(fleet: Fleet, monkeypatch):
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
-    told = fleet.run("suspend", *PROD, "--reason", "as agreed")
-    assert (told.code, told.err) == (
+    result = fleet.run("suspend", *PROD, "--reason", "as agreed")
+    assert (result.code, result.err) == (
         1,
         (
             'the author of the record is unknown; give --by "Name <address>", or configure'
@@ -104,8 +104,8 @@ def test_a_conflict_is_to_be_mended(tmp_path: Path):
     assert made.sweep("--drafts-only").code == 3, "also at rest"
 
 
-def _name(told: Result) -> str:
-    return told.out.split()[0]
+def _name(output: Result) -> str:
+    return output.out.split()[0]
 
 
 def test_revoking_an_approval(fleet: Fleet):

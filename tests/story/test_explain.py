@@ -29,22 +29,22 @@ def test_a_policy_names_targets_without_a_variant_and_variants_without_a_target(
     for number in range(5):
         fleet.site(f"x{number}", "dev", "nosuch")
     fleet.remove("site-ber.yaml")
-    told = fleet.run("explain", "monitoring")
-    assert told.code == 3
-    [line] = [it for it in told.out.splitlines() if "UnknownRepository" in it]
+    result = fleet.run("explain", "monitoring")
+    assert result.code == 3
+    [line] = [it for it in result.out.splitlines() if "UnknownRepository" in it]
     assert line.strip().startswith("UnknownRepository    5 targets (x0, x1, x2 and 2 more): ")
     assert "there is no Repository nosuch" in line
-    [line] = [it for it in told.out.splitlines() if "TargetGone" in it]
+    [line] = [it for it in result.out.splitlines() if "TargetGone" in it]
     assert line.endswith(": monitoring-ber-928771694f")
     assert fleet.run("explain", "monitoring/dev").code == 0
 
 
 def test_a_policy_names_variants_that_cannot_be_rendered(fleet: Fleet):
     fleet.release("v2", {"deployment.yaml": "a: [\n"})
-    told = fleet.run("explain", "monitoring")
-    assert told.code == 3
-    assert "deployment.yaml:" in told.out
-    assert "2 variants (ams, ber): " in told.out
+    result = fleet.run("explain", "monitoring")
+    assert result.code == 3
+    assert "deployment.yaml:" in result.out
+    assert "2 variants (ams, ber): " in result.out
 
 
 def conflict(fleet: Fleet) -> None:
@@ -77,9 +77,9 @@ def test_a_variant_names_each_conflict_and_who_won(fleet: Fleet, stages: str):
     resolve = "fanout resolve monitoring --variant ams --reason WHY"
     assert blocker["commands"] == ["fanout diff ams", resolve]
     for subject in (["monitoring"], ["monitoring/dev"], []):
-        told = fleet.run("explain", *subject).out
-        assert resolve in told
-        assert all(told.count(key) == 1 for key in messages), "the keys, each once"
+        output = fleet.run("explain", *subject).out
+        assert resolve in output
+        assert all(output.count(key) == 1 for key in messages), "the keys, each once"
     drafts = fleet.run("get", "drafts", "-o", "json").items
     [draft] = [it for it in drafts if it["spec"]["path"] == "sites/ams"]
     assert draft["status"]["conflicts"] == 2
@@ -113,7 +113,7 @@ SERVED = [("a policy", ""), ("a stage", "/dev"), ("a variant", "/dev/sites/ams")
 
 
 @pytest.mark.parametrize(("_", "rest"), SERVED, ids=[row[0] for row in SERVED])
-def test_what_could_not_be_served_leaves_with_3_whatever_was_asked(fleet: Fleet, _, rest: str):
+def test_explain_exits_with_3_when_its_subject_could_not_be_served(fleet: Fleet, _, rest: str):
     assert fleet.run("explain", f"monitoring{rest}").code == 0
     path = fleet.repos["edge"].path
     path.rename(path.with_suffix(".away"))
@@ -133,9 +133,9 @@ VANISHED = [
 def test_a_variant_without_a_target_says_why_it_is_there_still(fleet: Fleet, _, subject: str):
     fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
     fleet.remove("site-ber.yaml")
-    told = fleet.run("explain", subject)
-    assert told.code == 0, told.err
-    head, _, line, *rest = told.out.splitlines()
+    result = fleet.run("explain", subject)
+    assert result.code == 0, result.err
+    head, _, line, *rest = result.out.splitlines()
     assert head.startswith("Variant monitoring/monitoring-ber-928771694f: Held")
     assert line.strip().startswith("AutomationOff  ")
     assert "  fanout remove monitoring monitoring-ber-928771694f --reason WHY" in rest
@@ -150,16 +150,16 @@ def test_a_stage_that_has_passed_leaves_with_1_while_it_is_suspended(fleet: Flee
     assert fleet.run("explain", "monitoring").code == 0
     done = fleet.run("suspend", "monitoring", "--stage", "dev", "--reason", "a demo", *ANN)
     assert done.code == 0, done.err
-    told = fleet.run("explain", "monitoring/dev")
-    assert told.code == 0
-    assert told.out.startswith("Stage monitoring/dev: Suspended, ")
-    assert "  fanout resume monitoring --stage dev --reason WHY" in told.out.splitlines()
+    result = fleet.run("explain", "monitoring/dev")
+    assert result.code == 0
+    assert result.out.startswith("Stage monitoring/dev: Suspended, ")
+    assert "  fanout resume monitoring --stage dev --reason WHY" in result.out.splitlines()
     assert fleet.run("explain", "monitoring").code == 0
 
 
-def unblocking(told: str) -> list[list[str]]:
+def unblocking(output: str) -> list[list[str]]:
     """Return the arguments of the commands that an explanation prints."""
-    section = told.partition("To unblock:\n")[2].replace(" \\\n", " ")
+    section = output.partition("To unblock:\n")[2].replace(" \\\n", " ")
     return [shlex.split(it)[1:] for it in section.splitlines() if it.startswith("  fanout ")]
 
 
@@ -208,11 +208,11 @@ RECORDING = ("report", "skip", "resume", "resolve", "promote", "remove", "retry"
 def test_the_commands_unblock_as_they_are_printed(fleet: Fleet, monkeypatch, _, block, reason):
     block(fleet)
     monkeypatch.setenv("COLUMNS", "60")
-    told = fleet.later(minutes=1).run("explain", "monitoring").out
-    assert reason in told
-    assert all(len(line) <= 60 for line in told.splitlines())
-    commands = unblocking(told)
-    assert commands, told
+    output = fleet.later(minutes=1).run("explain", "monitoring").out
+    assert reason in output
+    assert all(len(line) <= 60 for line in output.splitlines())
+    commands = unblocking(output)
+    assert commands, output
     fleet.later(minutes=1)
     for arguments in commands:
         author = ANN if arguments[0] in RECORDING else ()
@@ -222,13 +222,13 @@ def test_the_commands_unblock_as_they_are_printed(fleet: Fleet, monkeypatch, _, 
     assert reason not in fleet.run("explain", "monitoring").out
 
 
-def test_one_command_removes_an_edited_variant(fleet: Fleet):
+def test_a_single_command_removes_an_edited_variant(fleet: Fleet):
     remove_edited(fleet)
-    told = fleet.run("explain", "monitoring")
-    assert {"AutomationOff", "EditedDownstream"} <= set(told.out.split())
+    result = fleet.run("explain", "monitoring")
+    assert {"AutomationOff", "EditedDownstream"} <= set(result.out.split())
     name = "monitoring-ber-928771694f"
     command = ["remove", "monitoring", name, "--edited", "--reason", "WHY"]
-    assert [it for it in unblocking(told.out) if it[0] == "remove"] == [command]
+    assert [it for it in unblocking(result.out) if it[0] == "remove"] == [command]
     shown = fleet.run("get", "targets", "-o", "yaml").out
     assert f"fanout remove monitoring {name} --reason WHY" not in " ".join(shown.split())
 
@@ -302,12 +302,12 @@ def test_a_failed_check_has_its_link_and_each_way_on_works(
 ):
     """Each by itself, as it is printed; nobody is told to report what somebody else let run."""
     fleet = companies.begin(builder(fail_check))
-    told = fleet.run("explain", "monitoring").out
-    [line] = [it for it in told.splitlines() if it.split()[1:2] == [reason]]
+    output = fleet.run("explain", "monitoring").out
+    [line] = [it for it in output.splitlines() if it.split()[1:2] == [reason]]
     assert f"ci@x.org ({LINK})" in line
-    commands = {it[0]: it for it in unblocking(told)}
+    commands = {it[0]: it for it in unblocking(output)}
     assert list(commands)[: len(verbs)] == verbs
-    assert not [it for it in unblocking(told) if "ams" in it and it[0] == "report"]
+    assert not [it for it in unblocking(output) if "ams" in it and it[0] == "report"]
     asks = ("--yes",) if verb == "rollback" else ()  # there is no terminal that could ask
     done = fleet.later(minutes=1).run(*commands[verb], *ANN, *asks)
     assert done.code == 0, done.err
@@ -316,7 +316,7 @@ def test_a_failed_check_has_its_link_and_each_way_on_works(
     assert reason not in fleet.run("explain", "monitoring").out
 
 
-def test_whoever_reported_a_failure_may_report_that_it_has_passed(fleet: Fleet):
+def test_the_reporter_of_a_failure_may_report_that_it_passed(fleet: Fleet):
     fail_first(fleet)
     view = fleet.run("explain", "monitoring", "-o", "json").json["status"]
     [who] = [it["who"] for it in view["blockers"] if it["reason"] == "VerificationFailed"]

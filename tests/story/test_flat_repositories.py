@@ -47,7 +47,7 @@ def commits(repo: Repo, revisions: str) -> list[str]:
 
 
 @pytest.mark.parametrize("draft", DRAFTS)
-def test_what_is_written_grows_with_the_number_of_packages(tmp_path: Path, draft: str):
+def test_written_trees_grow_with_the_number_of_packages(tmp_path: Path, draft: str):
     written: list[tuple[int, ...]] = []
     for count in (FEW, MANY):
         root = tmp_path / str(count)

@@ -7,14 +7,14 @@ from editing import conflict, one_site
 from fleet import PROMOTION, Fleet
 
 
-def told(fleet: Fleet, *words: str) -> dict[str, dict]:
+def forecast(fleet: Fleet, *words: str) -> dict[str, dict]:
     views = fleet.run("forecast", "monitoring", *words, "-o", "json").views
     return {view["stage"]: view for view in views}
 
 
 def test_the_stage_after_waits_for_verification_and_soak(fleet: Fleet):
     fleet.settle()
-    views = told(fleet, "--takes", "dev=10m")
+    views = forecast(fleet, "--takes", "dev=10m")
     published = fleet.variants()["sites/ams"]["published"]["at"]
     assert views["dev"]["begins"] == published
     assert views["prod"]["begins"] > views["dev"]["passes"]
@@ -22,11 +22,11 @@ def test_the_stage_after_waits_for_verification_and_soak(fleet: Fleet):
     assert fleet.run("forecast", "monitoring").code == 0
 
 
-def test_it_comes_true(fleet: Fleet):
+def test_a_forecast_comes_true(fleet: Fleet):
     fleet.settle()
     fleet.report("dev", "v1")
     fleet.settle()
-    begins = told(fleet)["prod"]["begins"]
+    begins = forecast(fleet)["prod"]["begins"]
     fleet.later(minutes=59).settle()
     assert fleet.published()["sites/ber"] == ""
     fleet.later(minutes=1).settle()
@@ -37,17 +37,17 @@ def test_it_comes_true(fleet: Fleet):
 def test_a_suspended_stage_is_never_reached_by_itself(fleet: Fleet):
     fleet.settle()
     fleet.run("suspend", "monitoring", "--stage", "dev", "--reason", "wait", *ANN)
-    found = fleet.run("forecast", "monitoring")
-    assert found.code == 3
+    result = fleet.run("forecast", "monitoring")
+    assert result.code == 3
     assert "Suspended" in fleet.run("explain", "monitoring").out
-    assert "stage dev" in found.out
-    assert "passes" not in told(fleet)["prod"]
+    assert "stage dev" in result.out
+    assert "passes" not in forecast(fleet)["prod"]
 
 
 def test_a_schedule_is_reckoned_with(fleet: Fleet):
     text = PROMOTION.replace("spec:", 'spec:\n  schedule: "0 12 * * *"\n  timeZone: UTC', 1)
     fleet.write("promotion.yaml", text)
-    assert told(fleet)["dev"]["begins"] == "2026-03-02T12:00:00Z"
+    assert forecast(fleet)["dev"]["begins"] == "2026-03-02T12:00:00Z"
 
 
 ANN = ("--by", "Ann <ann@x.org>")
@@ -61,13 +61,15 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("words", "data"), WRONG)
-def test_what_is_not_there_is_said(fleet: Fleet, words: tuple[str, ...], data: list[str]):
+def test_a_forecast_of_a_missing_subject_is_refused(
+    fleet: Fleet, words: tuple[str, ...], data: list[str]
+):
     result = fleet.run("forecast", *words)
     assert result.code == 1
     assert [word for word in data if word not in result.err] == [], result.err
 
 
-def test_undecided_conflicts_are_told(tmp_path: Path):
+def test_undecided_conflicts_are_reported(tmp_path: Path):
     fleet = one_site(tmp_path)
     fleet.write("promotion.yaml", PROMOTION)
     conflict(fleet)

@@ -126,10 +126,10 @@ def failing(fleet: ForgeFleet, proxy: ForgeProxy) -> Failing:
 
 
 def test_commands_show_no_secret(fleet: ForgeFleet, failing: Failing):
-    said = list(life(fleet, failing))
+    outputs = list(life(fleet, failing))
     assert failing.turn > len(failing.kinds), "each kind of failure was there"
     assert set(fleet.published().values()) == {"v2"}, "the failures were overcome"
-    shown = b"\0".join([*(text.encode() for text in said), *written(fleet)])
+    shown = b"\0".join([*(text.encode() for text in outputs), *written(fleet)])
     for witness in (b"drafts/default", b"Fanout-Policy", b"gave no usable answer", b"replicas: 2"):
         assert witness in shown, "what is searched has what was said and written"
     assert not [it for it in canaries(fleet) if it.encode() in shown]

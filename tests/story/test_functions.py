@@ -94,7 +94,7 @@ def test_a_program_that_is_allowed_changes_what_it_changes_and_nothing_else(flee
     assert "    selectors:\n    - kind: ConfigMap\n      name: settings\n" in kptfile
 
 
-def test_its_warnings_are_told_once_for_all_variants(fleet):
+def test_warnings_of_a_program_are_reported_once_for_all_variants(fleet):
     with_pipeline(fleet, MUTATOR)
     swept = fleet.sweep("--drafts-only", *allowed(fleet))
     [line] = [line for line in swept.err.splitlines() if "a week is short" in line]
@@ -118,20 +118,22 @@ WORDS = dict(
     )
 )
 BREAKS = pytest.mark.parametrize(
-    ("word", "limits", "told"),
+    ("word", "limits", "problem"),
     [(WORDS[row[0]], *row[1:]) for row in BROKEN],
     ids=[f"one that {row[0]}" for row in BROKEN],
 )
 
 
 @BREAKS
-def test_a_program_that_breaks_for_one_target_is_that_target_s_failure(fleet, word, limits, told):
+def test_a_program_that_breaks_for_one_target_is_that_target_s_failure(
+    fleet, word, limits, problem
+):
     with_pipeline(fleet, MUTATOR)
     fleet.site("ber", "dev", "edge", retention=word)
     swept = fleet.sweep("--drafts-only", *allowed(fleet, limits), "-o", "json")
     [failed] = swept.json["failedVariants"]
     assert failed["reason"] == "RenderFailed"
-    assert told in failed["message"]
+    assert problem in failed["message"]
     assert "pipeline.mutators[0]" in failed["message"]
     assert drafted(fleet, "ams", "map.yaml") == MAP.replace("SHORT", "loud")
     assert not [name for name in fleet.repos["edge"].drafts() if "/ber/" in name]
@@ -155,17 +157,17 @@ def test_a_program_that_breaks_leaves_what_is_published_as_it_was(fleet):
     assert "30d" in fleet.repos["edge"].file("main", "sites/ams/settings.yaml")
 
 
-def test_what_a_validator_finds_fails_the_variant_and_explain_says_where(fleet):
+def test_an_error_of_a_validator_fails_the_variant_and_explain_names_the_place(fleet):
     with_pipeline(fleet, VALIDATOR)
     fleet.release("v3", {"deployment.yaml": WEB.replace("replicas: 1", "replicas: one")})
     swept = fleet.sweep("--drafts-only", "-o", "json")
-    told = (
+    problem = (
         "kubeconform: deployment.yaml:5: Deployment/prometheus: spec.replicas: 'one' is not a whole"
     )
     assert len(swept.json["failedVariants"]) == 3
-    assert all(told in failed["message"] for failed in swept.json["failedVariants"])
+    assert all(problem in failed["message"] for failed in swept.json["failedVariants"])
     assert fleet.repos["edge"].drafts() == []
-    assert told in fleet.run("explain", "monitoring/dev").out
+    assert problem in fleet.run("explain", "monitoring/dev").out
     fleet.release("v4", {"deployment.yaml": WEB})
     assert fleet.sweep("--drafts-only").code == 0
     assert "  validators:\n  - image: kubeconform\n" in drafted(fleet, "ams", "Kptfile")
@@ -178,14 +180,16 @@ UNAVAILABLE = [
 
 
 @pytest.mark.parametrize(
-    ("function", "told"), [row[1:] for row in UNAVAILABLE], ids=[row[0] for row in UNAVAILABLE]
+    ("function", "problem"), [row[1:] for row in UNAVAILABLE], ids=[row[0] for row in UNAVAILABLE]
 )
-def test_what_is_not_available_is_a_reason_and_other_policies_are_served(fleet, function, told):
+def test_an_unavailable_function_is_a_reason_and_other_policies_are_served(
+    fleet, function, problem
+):
     with_pipeline(fleet, f"{PIPELINE}        mutators: [{{{function}}}]\n")
     fleet.policy("second")
     swept = fleet.sweep("--drafts-only", *allowed(fleet), "-o", "json")
     assert {failed["reason"] for failed in swept.json["failedVariants"]} == {"FunctionUnavailable"}
-    assert all(told in failed["message"] for failed in swept.json["failedVariants"])
+    assert all(problem in failed["message"] for failed in swept.json["failedVariants"])
     assert all("/second" in draft for draft in fleet.repos["edge"].drafts())
     assert fleet.repos["edge"].drafts()
 
@@ -202,9 +206,9 @@ def test_an_image_is_run_by_the_runtime_that_is_configured(fleet, monkeypatch):
     config = configured(fleet, '{images: ["example.com/shout:v1"], containerRuntime: podman}')
     assert fleet.sweep("--drafts-only", *config).code == 0
     assert drafted(fleet, "ams", "map.yaml") == MAP.replace("SHORT", "loud")
-    told = (home / "told").read_text().splitlines()
-    assert len(told) <= 3
-    assert all("--network=none" in line and "--read-only" in line for line in told)
+    arguments = (home / "told").read_text().splitlines()
+    assert len(arguments) <= 3
+    assert all("--network=none" in line and "--read-only" in line for line in arguments)
 
 
 def test_programs_run_only_where_pipelines_name_them_and_only_for_what_is_rendered(fleet):

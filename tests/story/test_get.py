@@ -54,9 +54,9 @@ def test_tables_and_names_have_a_line_for_each(fleet: Fleet, noun: str):
     number = len(fleet.run("get", noun, "-o", "json").items)
     table, wide, names = (fleet.run("get", noun, "-o", form) for form in ("table", "wide", "name"))
     assert len(names.out.splitlines()) == number
-    for told in (table, wide):
-        assert len(told.out.splitlines()) == number + 1
-        assert not {line for line in told.out.splitlines() if line != line.rstrip()}
+    for output in (table, wide):
+        assert len(output.out.splitlines()) == number + 1
+        assert not {line for line in output.out.splitlines() if line != line.rstrip()}
     assert len(wide.out.splitlines()[0]) >= len(table.out.splitlines()[0])
 
 
@@ -95,8 +95,8 @@ def test_a_publication_without_its_gates_shows_in_the_table(tmp_path: Path):
     assert "OutOfBand" in fleet.plan("-o", "json").reasons
     fleet.sweep()
     assert "OutOfBand" in fleet.run("get", "variants").out
-    told = fleet.run("explain", "monitoring/dev/sites/ams")
-    assert "  OutOfBand  " in told.out
+    result = fleet.run("explain", "monitoring/dev/sites/ams")
+    assert "  OutOfBand  " in result.out
     assert "  OutOfBand  " in fleet.run("explain", "monitoring/dev").out
 
 
@@ -120,8 +120,8 @@ SELECTED = [
     ("_", "noun", "selector", "number"), SELECTED, ids=map(itemgetter(0), SELECTED)
 )
 def test_selected(fleet: Fleet, _: str, noun: str, selector: str, number: int):
-    found = fleet.run("get", noun, "-l", selector, "-n", "default", "-o", "json").views
-    named = [it for it in found if it.get("policy") != "away"]
+    views = fleet.run("get", noun, "-l", selector, "-n", "default", "-o", "json").views
+    named = [it for it in views if it.get("policy") != "away"]
     assert len(named) == number
 
 
@@ -150,8 +150,8 @@ def test_asked_for_by_policy_stage_state_and_name(
 
 def test_a_table_without_rows_says_so_beside_the_data(fleet: Fleet):
     for form in ("table", "wide"):
-        told = fleet.run("get", "decisions", "-o", form)
-        assert (told.code, told.out, told.err) == (0, "", "no resources found\n")
+        output = fleet.run("get", "decisions", "-o", form)
+        assert (output.code, output.out, output.err) == (0, "", "no resources found\n")
     assert fleet.run("get", "decisions", "-o", "name").err == ""
 
 
@@ -164,16 +164,18 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("_", "line", "words"), REFUSED, ids=map(itemgetter(0), REFUSED))
-def test_what_cannot_be_asked_for(fleet: Fleet, _: str, line: tuple[str, ...], words: str):
-    told = fleet.run("get", *line)
-    assert (told.code, told.out) == (1, "")
-    assert words in told.err
+def test_an_unusable_request_of_get_is_refused(
+    fleet: Fleet, _: str, line: tuple[str, ...], words: str
+):
+    result = fleet.run("get", *line)
+    assert (result.code, result.out) == (1, "")
+    assert words in result.err
 
 
-def test_a_selector_that_cannot_be_read_is_told(fleet: Fleet):
-    told = fleet.run("get", "targets", "-l", "tier dev")
-    assert (told.code, told.out) == (1, "")
-    assert "--selector: 'tier dev' is not a label selector: " in told.err
+def test_a_selector_that_cannot_be_read_is_reported(fleet: Fleet):
+    result = fleet.run("get", "targets", "-l", "tier dev")
+    assert (result.code, result.out) == (1, "")
+    assert "--selector: 'tier dev' is not a label selector: " in result.err
 
 
 UNKNOWN = [
@@ -202,14 +204,14 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("_", "line", "said"), UNKNOWN, ids=map(itemgetter(0), UNKNOWN))
-def test_what_nothing_has_the_name_of_is_an_error_that_names_what_there_is(
-    fleet: Fleet, _: str, line: list[str], said: str
+@pytest.mark.parametrize(("_", "line", "problem"), UNKNOWN, ids=map(itemgetter(0), UNKNOWN))
+def test_an_unknown_name_is_an_error_that_lists_the_known_names(
+    fleet: Fleet, _: str, line: list[str], problem: str
 ):
     before = fleet.refs()
-    told = fleet.run(*line)
-    assert (told.code, told.out) == (1, "")
-    assert said in told.err
+    result = fleet.run(*line)
+    assert (result.code, result.out) == (1, "")
+    assert problem in result.err
     assert fleet.refs() == before
 
 
@@ -219,17 +221,17 @@ def test_a_directory_without_any_object_is_an_error(tmp_path: Path, verb: str):
     (tmp_path / "policies" / "README.md").write_text("nothing here\n")
     state = ["--state-dir", str(tmp_path / "state")]
     line = [*verb.split(), "-f", str(tmp_path / "policies"), *state]
-    told = Fleet(tmp_path).run(*line, files=False)
-    assert told.code == 1
-    assert f"{tmp_path / 'policies'}: no objects" in told.err
+    result = Fleet(tmp_path).run(*line, files=False)
+    assert result.code == 1
+    assert f"{tmp_path / 'policies'}: no objects" in result.err
 
 
-def test_a_policy_with_a_fault_is_not_said_to_be_missing(tmp_path: Path):
+def test_a_policy_with_an_error_is_not_reported_missing(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.policy("faulty", ("semver:", "semvers:"))
-    told = fleet.run("plan", "faulty")
-    assert told.code == 2
-    assert "UpstreamPolicy faulty has an error; run `fanout validate`" in told.err
+    result = fleet.run("plan", "faulty")
+    assert result.code == 2
+    assert "UpstreamPolicy faulty has an error; run `fanout validate`" in result.err
 
 
 def test_json_is_documented(fleet: Fleet):
@@ -240,7 +242,7 @@ def test_json_is_documented(fleet: Fleet):
         assert {"spec", "status"} <= schema["properties"].keys()
 
 
-def test_what_is_in_a_repository_that_is_gone_is_not_ready(tmp_path: Path):
+def test_variants_of_a_missing_repository_are_not_ready(tmp_path: Path):
     """The gates go by what is on record; nobody can say that it is still so."""
     fleet = two_stages(tmp_path, {"ams": ("dev", "edge"), "ber": ("prod", "core")})
     fleet.report("dev", "v1")

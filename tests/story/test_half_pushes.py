@@ -232,21 +232,21 @@ def push_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Push]:
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize(("build", "act"), PASSES, ids=[build.__name__ for build, _ in PASSES])
-def test_what_is_not_on_record_as_published_is_published_again(push_of, build, act):
+def test_a_half_push_without_a_record_is_published_again(push_of, build, act):
     push = push_of(build, act)
     for moved in push.subsets():
         fleet = push.half_done(moved, recorded=False)
-        found = outcome(fleet)
+        end = outcome(fleet)
         if _drafts_went_first(push, moved):
             # one of several is drafted again and published later: that is another commit, which
             # gets a tag of its own, because no tag is ever moved
-            found = _tagged_once(found, push.undisturbed)
-        assert found == push.undisturbed, sorted(moved)
+            end = _tagged_once(end, push.undisturbed)
+        assert end == push.undisturbed, sorted(moved)
 
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("build", RECORDED, ids=lambda build: build.__name__)
-def test_what_is_on_record_and_not_on_the_branch_was_taken_back(push_of, build):
+def test_a_recorded_publication_missing_on_the_branch_was_taken_back(push_of, build):
     push, main = push_of(build, Fleet.sweep), ("edge", "refs/heads/main")
     for moved in push.subsets():
         fleet = push.half_done(moved, recorded=True)
@@ -256,32 +256,32 @@ def test_what_is_on_record_and_not_on_the_branch_was_taken_back(push_of, build):
                 reason = "BranchRewritten" if build is first_publication else "EditedDownstream"
                 assert reason in reasons(fleet), sorted(moved)
             fleet.repos["edge"].git("update-ref", main[1], push.after[main])
-        found = outcome(fleet)
-        assert in_force(found) == in_force(push.undisturbed), sorted(moved)
+        end = outcome(fleet)
+        assert in_force(end) == in_force(push.undisturbed), sorted(moved)
 
 
 def reasons(fleet: Fleet) -> set[str]:
     return {fleet.condition(path)[0] for path in fleet.variants()}
 
 
-def in_force(found: Outcome) -> object:
+def in_force(end: Outcome) -> object:
     """Without tags and renderings: those that are lost are told, and not made anew."""
-    there = {name: (it.branch, it.drafts) for name, it in found.repositories.items()}
-    return there, found.variants
+    refs_by_repository = {name: (it.branch, it.drafts) for name, it in end.repositories.items()}
+    return refs_by_repository, end.variants
 
 
 def _drafts_went_first(push: Push, moved: frozenset[Ref]) -> bool:
     """Did drafts go before all else moved? They go by a push of their own, after the other."""
-    gone = {ref for ref in push.moved if ref not in push.after}
-    return bool(gone & moved) and not set(push.moved) - gone <= moved
+    deleted = {ref for ref in push.moved if ref not in push.after}
+    return bool(deleted & moved) and not set(push.moved) - deleted <= moved
 
 
-def _tagged_once(found: Outcome, expected: Outcome) -> Outcome:
+def _tagged_once(end: Outcome, expected: Outcome) -> Outcome:
     """Without the further tags of trees that are tagged."""
     once = {}
-    for name, it in found.repositories.items():
+    for name, it in end.repositories.items():
         wanted = expected.repositories[name].tags
         assert set(it.tags.values()) == set(wanted.values())
         kept = {tag: tree_id for tag, tree_id in it.tags.items() if tag in wanted}
         once[name] = replace(it, tags=kept)
-    return replace(found, repositories=once)
+    return replace(end, repositories=once)

@@ -14,7 +14,7 @@ from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.policy_history import read_policy_history
 
 ANN = ("--by", "Ann <ann@example.com>")
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 AUTOMATIC = "automatic (everything)"
 URGENT = "Ann, promote with override after, soak: urgent"
 SIGNED = "requires: [{name: signed, approval: {atLeast: 1, from: [sre]}}]"
@@ -85,7 +85,7 @@ def test_a_variant_shows_each_publication(fleet: Fleet):
     ]
 
 
-def test_rollbacks_and_overrides_are_told_apart(fleet: Fleet):
+def test_rollbacks_and_overrides_are_distinguished(fleet: Fleet):
     [back, urgent, first] = fleet.run("history", "monitoring/prod/ber", "-o", "json").items
     assert back["status"]["admission"]["type"] == "RolledBack"
     assert urgent["status"]["admission"] == {
@@ -152,7 +152,7 @@ def test_a_policy_that_published_nothing_has_no_history(tmp_path: Path):
     assert made.run("history", "monitoring", "-o", "json").items == []
 
 
-def test_records_list_publications_beside_what_people_said(fleet: Fleet):
+def test_records_list_publications_beside_statements_of_people(fleet: Fleet):
     kinds = [it["kind"] for it in fleet.run("get", "records", "-o", "json").items]
     assert kinds == [
         "PublicationView", "Evidence", "PublicationView", "PublicationView", "PublicationView",
@@ -228,7 +228,7 @@ def approve(fleet: Fleet, person: str, *more: str) -> None:
 PEOPLE = "subjects: [ann@example.com, bob@example.com]"
 
 
-def test_who_was_not_entitled_is_no_approver(tmp_path: Path):
+def test_a_person_who_was_not_entitled_is_no_approver(tmp_path: Path):
     made = signed_fleet(tmp_path, SIGNED.replace("atLeast: 1", "atLeast: 2"))
     approve(made, "bob")
     three = PROMOTION.replace(PEOPLE, "subjects: [ann@example.com, cat@example.com]")
@@ -239,7 +239,7 @@ def test_who_was_not_entitled_is_no_approver(tmp_path: Path):
     assert approvers(made) == [("v1", ["ann <ann@example.com>", "cat <cat@example.com>"])]
 
 
-def test_who_became_entitled_after_the_release_is_an_approver(tmp_path: Path):
+def test_a_person_entitled_after_the_release_is_an_approver(tmp_path: Path):
     made = signed_fleet(tmp_path, SIGNED)
     policy = (made.root / "policies/policy.yaml").read_text()
     made.write("policy.yaml", policy.replace("soak: 0s", "soak: 3h"))
@@ -347,9 +347,9 @@ def test_a_removed_variant_is_found_by_its_names(tmp_path: Path):
     made.remove("site-ber.yaml")
     made.later(minutes=1).settle()
     for name in ("ber", "sites/ber", "dev/ber"):
-        [gone] = made.run("history", f"monitoring/{name}", "-o", "json").items
-        assert gone["status"]["state"] == "Removed"
-        assert gone["status"]["until"] == "2026-03-02T09:01:00Z"
+        [removed] = made.run("history", f"monitoring/{name}", "-o", "json").items
+        assert removed["status"]["state"] == "Removed"
+        assert removed["status"]["until"] == "2026-03-02T09:01:00Z"
 
 
 def test_publications_before_lost_records_are_read_from_the_repository(fleet: Fleet):
@@ -380,7 +380,7 @@ def without_releasers(text: str) -> str:
 
 def test_releases_of_older_versions_name_decisions_and_assume_no_automation(fleet: Fleet):
     records = fleet.records()
-    commits = records.git("rev-list", "--reverse", BOOK).splitlines()
+    commits = records.git("rev-list", "--reverse", RECORDS_BRANCH).splitlines()
     parent = ""
     for commit in commits:
         listing = records.git("ls-tree", "-r", commit).splitlines()
@@ -408,7 +408,7 @@ def test_releases_of_older_versions_name_decisions_and_assume_no_automation(flee
         parent = records.git(
             "hash-object", "-t", "commit", "-w", "--stdin", input="\n".join([*top, *body]) + "\n"
         )
-    records.git("update-ref", f"refs/heads/{BOOK}", parent)
+    records.git("update-ref", f"refs/heads/{RECORDS_BRANCH}", parent)
     shutil.rmtree(fleet.root / fleet.state / "heads")
     assert admissions(fleet, "prod/ber") == [
         ("RolledBack", "Ann <ann@example.com>"),
@@ -525,7 +525,7 @@ def test_a_damaged_history_of_one_policy_hides_no_record_of_another(tmp_path: Pa
     made.release("v2")
     made.later(minutes=1).settle()
     records = made.root / made.state / "records.git"
-    statuses = [list_status(records, it) for it in (f"{BOOK}~2", BOOK)]
+    statuses = [list_status(records, it) for it in (f"{RECORDS_BRANCH}~2", RECORDS_BRANCH)]
     spoil_object(mirror_of(made, str(records)), min(statuses[0] - statuses[1]))
     result = made.run("get", "records", "-o", "json")
     assert {it["spec"]["policy"] for it in result.items} == {"logging"}
@@ -537,7 +537,7 @@ def test_damaged_records_are_named_once_and_fetched_again(tmp_path: Path):
     made = Fleet.build(tmp_path)
     made.settle()
     records = made.root / made.state / "records.git"
-    spoil_object(mirror_of(made, str(records)), min(list_status(records, BOOK)))
+    spoil_object(mirror_of(made, str(records)), min(list_status(records, RECORDS_BRANCH)))
     result = made.run("get", "records")
     assert (result.code, result.out, len(result.err.splitlines())) == (1, "", 1)
     assert made.run("get", "records").code == 0

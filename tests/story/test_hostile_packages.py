@@ -145,10 +145,10 @@ def test_every_command_that_reads_a_package_refuses_it(fleet):
     fleet.later(minutes=1)
     for line in (["get", "variants"], ["explain", "variant", "monitoring-ams"], ["plan"],
                  ["get", "targets"]):  # fmt: skip
-        said = fleet.run(*line)
-        assert "Traceback" not in said.err, line
+        result = fleet.run(*line)
+        assert "Traceback" not in result.err, line
     names = [it["variant"] for it in fleet.run("get", "targets", "-o", "json").views]
     for name in names:
-        said = fleet.run("diff", name)
-        assert "InternalError" not in said.err + said.out
+        result = fleet.run("diff", name)
+        assert "InternalError" not in result.err + result.out
     assert json.loads(fleet.run("get", "variants", "-o", "json").out)["items"]

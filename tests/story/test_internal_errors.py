@@ -42,11 +42,11 @@ ALL = {"edge": {"good/ams", "bad/ams", "written/hand", "written/other"}} | {
 
 
 def targets(name: str, repositories: dict[str, set[str]]) -> str:
-    found = (
+    entries = (
         f"{{name: {it}, packageNames: [{', '.join(those)}]}}" for it, those in repositories.items()
     )
     text = PLAIN.replace("name: monitoring}", f"name: {name}}}", 1)
-    text = text.replace("{name: edge, packageNames: [sites/ams, sites/ber]}", ", ".join(found))
+    text = text.replace("{name: edge, packageNames: [sites/ams, sites/ber]}", ", ".join(entries))
     if name == "bad":
         text = text.replace("package: monitoring", "package: logging")
     return text
@@ -87,13 +87,13 @@ def _name(arg: Any) -> str:
         return str(meta.name)
     spec = getattr(arg, "spec", getattr(getattr(arg, "case", None), "spec", arg))
     for attribute in ("policy", "name"):
-        found = getattr(spec, attribute, "")
-        if isinstance(found, str) and found:
-            return found
+        name = getattr(spec, attribute, "")
+        if isinstance(name, str) and name:
+            return name
     return ""
 
 
-def told(name: str) -> Callable[..., bool]:
+def knows_policy(name: str) -> Callable[..., bool]:
     """Is any argument what a pass knows of this policy?"""
     return lambda *args, **_: any(
         getattr(getattr(arg, "resolved_policy", None), "name", "") == name for arg in args
@@ -199,7 +199,7 @@ FAULTS: list[tuple[str, str, Callable[..., bool], dict[str, set[str]]]] = [
     (
         "finding drafts elsewhere",
         "reconcile.variant_observer:VariantObserver.observe_variants",
-        told("bad"),
+        knows_policy("bad"),
         BAD,
     ),
     (
@@ -256,7 +256,11 @@ LATE = [
     ),
     ("what came of a push", "reconcile.execution.plan_execution:_settle", named("bad")),
     ("outcomes", "reconcile.execution.plan_execution:_build_outcome", texts("policy='bad'")),
-    ("troubles", "reconcile.pass_results:PolicyResult.find_repository_problems", told("bad")),
+    (
+        "troubles",
+        "reconcile.pass_results:PolicyResult.find_repository_problems",
+        knows_policy("bad"),
+    ),
 ]
 
 
@@ -327,13 +331,13 @@ def passes(log: list[Any]) -> int:
     return sum(entry["event"] == "Pass done" for entry in log)
 
 
-def told_once(text: str) -> None:
+def assert_reported_once(text: str) -> None:
     assert text.count("InternalError: ZeroDivisionError at fanout.") == 1, text
     assert "Traceback" not in text
 
 
 @pytest.mark.parametrize(("_", "place", "concerns", "lost"), FAULTS, ids=map(itemgetter(0), FAULTS))
-def test_it_is_the_outcome_of_whom_it_concerns(
+def test_an_internal_error_is_the_outcome_of_its_subject_alone(
     company_of_two: Fleet,
     _: str,
     place: str,
@@ -345,10 +349,10 @@ def test_it_is_the_outcome_of_whom_it_concerns(
         with staying(fleet) as until:
             log = until(lambda: published(fleet) == expected)
             done = passes(log) + 3
-            told_once(str(until(lambda: passes(log) > done)))
+            assert_reported_once(str(until(lambda: passes(log) > done)))
         swept = fleet.sweep()
         assert swept.code == 3, swept.err
-        told_once(swept.err)
+        assert_reported_once(swept.err)
         assert swept.out != "nothing to do\n"
         assert published(fleet) == expected
     for _number in range(3):
@@ -357,7 +361,7 @@ def test_it_is_the_outcome_of_whom_it_concerns(
 
 
 @pytest.mark.parametrize(("_", "place", "concerns"), LATE, ids=map(itemgetter(0), LATE))
-def test_what_fails_behind_a_push_is_found_again(
+def test_a_publication_is_recovered_after_an_error_behind_its_push(
     company_of_two: Fleet, _: str, place: str, concerns: Callable[..., bool]
 ):
     fleet = company_of_two
@@ -367,7 +371,7 @@ def test_what_fails_behind_a_push_is_found_again(
         failed = [it for it in swept if it.code]
         assert {it.code for it in failed} == {3}
         for it in failed:
-            told_once(it.err)
+            assert_reported_once(it.err)
     fleet.settle()
     assert {it["state"] for it in fleet.variants().values()} == {"Ready"}
 
@@ -415,7 +419,7 @@ def test_machines_read_the_reason(company_of_two: Fleet):
     assert {it["reason"] for it in conditions["good"]} == {"Ready"}
 
 
-def test_nothing_is_removed_for_a_policy_that_fanout_cannot_name(company_of_two: Fleet):
+def test_no_variant_is_removed_for_a_policy_that_fails_to_resolve(company_of_two: Fleet):
     """Its variants are not those of targets that are gone."""
     fleet = company_of_two
     fleet.settle()
@@ -424,8 +428,8 @@ def test_nothing_is_removed_for_a_policy_that_fanout_cannot_name(company_of_two:
         swept = fleet.sweep()
         assert swept.code == 3
         assert "target" not in swept.err
-        gone = fleet.run("remove", "bad", "--all-gone", "--reason", "tidy", "--yes")
-        assert gone.code != 0
+        result = fleet.run("remove", "bad", "--all-gone", "--reason", "tidy", "--yes")
+        assert result.code != 0
     assert published(fleet) == ALL
 
 

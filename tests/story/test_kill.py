@@ -7,7 +7,7 @@ import pytest
 from fleet import PROMOTION, Fleet
 from killing import killer
 
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 # Without expressions, so that no process waits for a sandbox.
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -59,7 +59,11 @@ def everything(fleet: Fleet) -> dict[str, object]:
     fleet.settle()
     records = fleet.records()
     records.fsck()
-    status = {path: records.file(BOOK, path) for path in records.files(BOOK) if "status/" in path}
+    status = {
+        path: records.file(RECORDS_BRANCH, path)
+        for path in records.files(RECORDS_BRANCH)
+        if "status/" in path
+    }
     return {**fleet.refs(), "status": status}
 
 
@@ -85,7 +89,7 @@ def publish_shared(fleet: Fleet) -> None:
     [fan_out, promote, go_back, share, publish_shared],
     ids=["fan-out", "promotion", "going back", "draft of a stage", "publication of a stage"],
 )
-def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
+def test_a_pass_that_is_killed_anywhere_is_continued(
     tmp_path: Path, prepare: Callable[[Fleet], None]
 ):
     root = tmp_path / "live"

@@ -110,8 +110,8 @@ def live(fleet: Fleet, draft: str, run: RunCommand) -> None:
     declare(fleet, draft, MOVED)
     sweep_until(lambda: are_published(3, "ams", "ber") and "sites/cph/Kptfile" not in core.files())
     # One is removed by a push, one by a branch that a person approves, one by a command.
-    left = {name: MOVED[name] for name in ("ams", "ber", "dub", "fra")}
-    declare(fleet, draft, left, APPROVED)
+    remaining = {name: MOVED[name] for name in ("ams", "ber", "dub", "fra")}
+    declare(fleet, draft, remaining, APPROVED)
     removal = "_removals/default.monitoring/prod"
     sweep_until(lambda: removal in core.drafts())
     approved = fleet.run("approve", "monitoring", "--stage", "prod", "--removals", *ANN)
@@ -119,7 +119,7 @@ def live(fleet: Fleet, draft: str, run: RunCommand) -> None:
     sweep_until(lambda: "sites/eze/Kptfile" not in core.files() and removal not in core.drafts())
     sweep_until(lambda: "sites/eu/cph/Kptfile" not in edge.files())
     fleet.write("promotion.yaml", PROMOTION.replace('stages: ["*"]', "stages: [prod]"))
-    declare(fleet, draft, {name: left[name] for name in ("ams", "dub", "fra")})
+    declare(fleet, draft, {name: remaining[name] for name in ("ams", "dub", "fra")})
     fleet.release("v3")
     fleet.later(minutes=2)
     run("remove", "monitoring", "--all-gone", *WHY)

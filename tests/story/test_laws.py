@@ -147,12 +147,12 @@ def test_drafts_are_up_to_date_after_each_pass_and_sweeps_come_to_an_end(company
 
 def test_identical_input_gives_identical_commits(fleet: Fleet):
     """Two installations of one name, with nothing in common but the world that they find."""
-    world, kept = fleet.root / "git", fleet.root / "kept"
-    shutil.copytree(world, kept)
+    git_directory, kept = fleet.root / "git", fleet.root / "kept"
+    shutil.copytree(git_directory, kept)
     seen = []
     for state in ("one", "two"):
-        shutil.rmtree(world)
-        shutil.copytree(kept, world)
+        shutil.rmtree(git_directory)
+        shutil.copytree(kept, git_directory)
         mine = replace(fleet, state=state)
         mine.settle()
         mine.later(minutes=5).report("dev", "v1")

@@ -59,8 +59,8 @@ class Process:
 
     def sweep(self, mode: PassMode) -> Plan:
         declared = self.program.read_declared()
-        world, reconciler = self.program.world, self.program.reconciler
-        return run_pass(world, reconciler, declared, self.fleet.now, mode).pass_plan.plan
+        access, reconciler = self.program.world, self.program.reconciler
+        return run_pass(access, reconciler, declared, self.fleet.now, mode).pass_plan.plan
 
     def observe(self):
         declared = self.program.read_declared()
@@ -210,7 +210,7 @@ def test_a_process_that_stays_plans_the_same_as_a_fresh_one(events: list[Event])
                 assert_alike(process, fleet)
 
 
-def test_what_changes_while_a_revision_is_broken_is_injected_after_it(tmp_path):
+def test_changes_during_a_broken_revision_are_injected_after_it(tmp_path):
     fleet = Fleet.build(tmp_path, SITES)
     with open_program(fleet.settings(), long_running=True) as program:
         process = Process(fleet, program)

@@ -65,12 +65,12 @@ def test_edits_that_were_merged_before_are_held_and_not_overwritten(merged: Flee
     assert "restore that branch" in sentence
     assert (merged.published(), edge.drafts()) == ({AMS: "v2"}, [])
     assert PAUSED in edge.file("main", DEPLOYMENT)
-    told = merged.run("diff", AMS)
-    assert (told.code, told.out) == (3, "")  # no patch that takes the edit away
-    assert sentence in told.err
+    result = merged.run("diff", AMS)
+    assert (result.code, result.out) == (3, "")  # no patch that takes the edit away
+    assert sentence in result.err
 
 
-def test_what_was_never_merged_has_its_base_in_the_branch_s_own_history(fleet: Fleet, spoil):
+def test_an_unmerged_edit_has_its_base_in_the_history_of_the_branch(fleet: Fleet, spoil):
     edge = fleet.repos["edge"]
     edge.commit("main", {DEPLOYMENT: TEXT + PAUSED})
     spoil(fleet)
@@ -83,7 +83,7 @@ def test_what_was_never_merged_has_its_base_in_the_branch_s_own_history(fleet: F
     assert edge.file(BRANCH, f"published/{DEPLOYMENT}").count("paused") == 0
 
 
-def test_who_adopts_takes_the_package_over_anew_with_all_edits(merged: Fleet, spoil):
+def test_an_adoption_takes_over_the_package_with_all_edits(merged: Fleet, spoil):
     spoil(merged)
     policy = (merged.root / "policies" / "policy.yaml").read_text()
     adopting = policy.replace("  stages:\n", "  adoptionPolicy: AdoptExisting\n  stages:\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import PACKAGE, POLICY, Fleet
-from rewinding import BOOK, moved
+from rewinding import RECORDS_BRANCH, moved
 
 BY = ("--by", "Ann <ann@example.com>")
 EDITED = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
@@ -90,7 +90,7 @@ def without_traces(fleet: Fleet) -> dict[str, dict[str, str]]:
     return {name: drop(refs) for name, refs in fleet.refs().items()}
 
 
-def test_who_says_so_begins_anew(frozen: Fleet):
+def test_new_records_begin_on_request(frozen: Fleet):
     before, published = frozen.refs(), frozen.published()
     shutil.rmtree(frozen.records().path)
     assert frozen.plan("--new-records").code == 0
@@ -103,7 +103,7 @@ def test_who_says_so_begins_anew(frozen: Fleet):
     assert frozen.sweep().out == "nothing to do\n", "it is said once"
 
 
-def test_a_process_that_stays_is_never_told_to_forget(fleet: Fleet):
+def test_a_process_that_stays_never_discards_its_records(fleet: Fleet):
     assert "No such option '--new-records'" in fleet.run("run", "--new-records").err
     result = fleet.run("--new-records", "run")
     assert result.code == 1
@@ -142,7 +142,7 @@ def test_a_new_policy_among_others_needs_no_word(frozen: Fleet):
     assert "second/ams/second" in frozen.repos["edge"].drafts()
 
 
-def test_where_records_are_made_on_request_is_said(fleet: Fleet, tmp_path: Path):
+def test_the_path_of_created_records_is_printed_once(fleet: Fleet, tmp_path: Path):
     path = tmp_path / "elsewhere" / "records.git"
     fleet.plan("--records", str(path))
     assert not path.exists()
@@ -155,7 +155,7 @@ READERS = [("plan",), ("get", "variants"), ("get", "drafts"), ("explain", "monit
 
 
 @pytest.mark.parametrize("line", READERS, ids=" ".join)
-def test_who_only_looks_makes_no_records(fleet: Fleet, line):
+def test_a_reading_command_creates_no_records(fleet: Fleet, line):
     fleet.run(*line)
     assert not fleet.records().path.exists()
 
@@ -172,7 +172,7 @@ def test_a_new_beginning_is_one_also_where_it_can_do_nothing(frozen: Fleet):
     assert frozen.states()["sites/ams"] == "Held"
 
 
-def test_what_is_published_is_found_again_behind_a_draft_of_a_later_revision(fleet: Fleet):
+def test_a_publication_is_recovered_behind_a_draft_of_a_later_revision(fleet: Fleet):
     """The draft that is there says nothing of it; the tag and fanout's own branch do."""
     fleet.settle()
     fleet.repos["edge"].commit("main", {"sites/ams/deployment.yaml": EDITED}, "by hand")
@@ -206,12 +206,12 @@ def test_a_draft_leads_to_the_package_of_a_target_that_is_gone(fleet: Fleet, edi
     fleet.remove("site-ams.yaml")
     begun = fleet.later(minutes=1).sweep("--new-records")
     assert NOTHING_LEFT not in begun.out + begun.err
-    there = [path for path in edge.files() if path.startswith("sites/ams/")]
+    files = [path for path in edge.files() if path.startswith("sites/ams/")]
     if edited:
         assert "the package sites/ams" in begun.err
         assert edge.file("main", "sites/ams/deployment.yaml") == EDITED
     else:
-        assert there == []
+        assert files == []
         assert "sites/ams/monitoring" not in edge.drafts()
 
 
@@ -224,18 +224,18 @@ RENAMED = [  # the new name; among the branches of other policies; for a process
 
 
 @pytest.mark.parametrize(("name", "several", "fresh"), RENAMED)
-def test_a_renamed_branch_of_records_is_told_as_one(frozen: Fleet, name, several, fresh):
+def test_a_renamed_branch_of_records_is_reported_as_renamed(frozen: Fleet, name, several, fresh):
     if several:
         frozen.policy("second")
         frozen.sweep("second", "--drafts-only")
     records, renamed = frozen.records(), f"refs/heads/{name}"
-    records.git("update-ref", renamed, BOOK)
-    records.git("update-ref", "-d", BOOK)
+    records.git("update-ref", renamed, RECORDS_BRANCH)
+    records.git("update-ref", "-d", RECORDS_BRANCH)
     if fresh:
         records = moved(frozen, "fresh").records()
     swept = frozen.sweep()
     assert swept.code in (2, 3)
-    branch = BOOK.removeprefix("refs/heads/")
+    branch = RECORDS_BRANCH.removeprefix("refs/heads/")
     assert f"{records.path} has no branch {branch}, but 1 with another name" in swept.err
     assert f"if a branch there has the records, rename it back to {branch};" in swept.err
     listed = f"`git ls-remote {records.path}`"
@@ -244,7 +244,7 @@ def test_a_renamed_branch_of_records_is_told_as_one(frozen: Fleet, name, several
     shown = swept.err + frozen.run("explain", "monitoring").out
     for destroying in ("--new-records", "accept-records", "remove"):
         assert destroying not in shown
-    records.git("update-ref", BOOK, renamed)
+    records.git("update-ref", RECORDS_BRANCH, renamed)
     records.git("update-ref", "-d", renamed)
     frozen.sweep()
     assert frozen.states()["sites/ber"] == "Suspended"

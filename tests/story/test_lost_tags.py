@@ -19,12 +19,12 @@ def fleet(root: Path) -> Fleet:
     return fleet
 
 
-def test_a_lost_tag_is_told_once_with_the_commit_to_put_it_back_on(fleet: Fleet):
+def test_a_lost_tag_is_reported_once_with_the_commit_to_put_it_back_on(fleet: Fleet):
     commit = fleet.repos["blueprints"].refs()["refs/heads/main"]
-    told = fleet.sweep()
-    assert told.code == 3
-    assert told.err.count("tag monitoring/v2") == 1
-    assert commit in told.err
+    result = fleet.sweep()
+    assert result.code == 3
+    assert result.err.count("tag monitoring/v2") == 1
+    assert commit in result.err
     assert fleet.plan("-o", "json").reasons == {"TagMissing"}
     assert "TagMissing" in fleet.run("get", "variants").out
     for subject in ("monitoring", "monitoring/dev", "monitoring/dev/ams"):

@@ -46,7 +46,7 @@ def fleet(root: Path) -> Fleet:
     return company(root, asked("flux"))
 
 
-def said(fleet: Fleet, name: str, **fields: str) -> None:
+def declare(fleet: Fleet, name: str, **fields: str) -> None:
     """The object is as the fixture says, with these words in it."""
     text = (FIXTURES / f"{name}.yaml").read_text()
     fleet.write(f"{name}.yaml", Template(text).substitute(fields))
@@ -79,12 +79,12 @@ def test_flux_has_applied_the_commit_or_it_is_waited_for(fleet: Fleet):
     assert stands(fleet) == ("Verifying", "check health: there is no Kustomization flux-system/ams")
 
     before = head(fleet, "main~1")
-    said(fleet, "flux", seen=f"main@sha1:{before}", **APPLIED)
+    declare(fleet, "flux", seen=f"main@sha1:{before}", **APPLIED)
     assert swept(fleet) == (
         "Verifying",
         f"check health reports on {before}, not on v1",
     )
-    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    declare(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     state, words = swept(fleet)
     assert state == "Ready"
     assert words.startswith("check health passed: Kustomization flux-system/ams: ")
@@ -92,13 +92,13 @@ def test_flux_has_applied_the_commit_or_it_is_waited_for(fleet: Fleet):
 
 def test_an_object_of_another_namespace_is_not_read_unless_an_administrator_names_it(fleet: Fleet):
     with_configuration, fleet.options = fleet.options, ()
-    told = set()
+    sentences = set()
     for seen in ("", f"main@sha1:{head(fleet)}"):
         if seen:
-            said(fleet, "flux", seen=seen, **APPLIED)
-        told.add(swept(fleet))
+            declare(fleet, "flux", seen=seen, **APPLIED)
+        sentences.add(swept(fleet))
         assert "Kustomization" not in fleet.run("explain", "monitoring-ams").out
-    [(state, words)] = told  # the same whether the object is there or not
+    [(state, words)] = sentences  # the same whether the object is there or not
     assert state == "Verifying"
     assert plan_wording.describe_unreadable_namespace("flux-system", "default") in words
     fleet.options = with_configuration
@@ -107,19 +107,19 @@ def test_an_object_of_another_namespace_is_not_read_unless_an_administrator_name
 
 def test_flux_may_have_applied_a_later_commit_that_left_the_package_alone(fleet: Fleet):
     later = fleet.repos["edge"].commit("main", {"README.md": "of somebody else\n"})
-    said(fleet, "flux", seen=f"main/{later}", **APPLIED)  # as older versions of Flux write it
+    declare(fleet, "flux", seen=f"main/{later}", **APPLIED)  # as older versions of Flux write it
     assert swept(fleet)[0] == "Ready"
 
 
-def test_flux_applied_what_somebody_changed_in_the_package(fleet: Fleet):
+def test_flux_applied_a_change_of_the_package(fleet: Fleet):
     later = fleet.repos["edge"].commit("main", {"sites/ams/notes.txt": "by hand\n"})
-    said(fleet, "flux", seen=f"main@sha1:{later}", **APPLIED)
+    declare(fleet, "flux", seen=f"main@sha1:{later}", **APPLIED)
     assert swept(fleet) == ("Verifying", f"check health reports on {later}, not on v1")
 
 
 @pytest.mark.parametrize("seen", [NOBODY, "main@sha1:" + NOBODY, "v9", "x" * 500])
-def test_what_nobody_has_published_is_not_applied(fleet: Fleet, seen):
-    said(fleet, "flux", seen=seen, **APPLIED)
+def test_an_applied_revision_that_was_not_published_does_not_count(fleet: Fleet, seen):
+    declare(fleet, "flux", seen=seen, **APPLIED)
     state, words = swept(fleet)
     assert state == "Verifying"
     assert "reports on" in words
@@ -127,28 +127,28 @@ def test_what_nobody_has_published_is_not_applied(fleet: Fleet, seen):
 
 def test_a_tree_or_a_file_is_no_commit(fleet: Fleet):
     for what in ("main^{tree}", "main:README.md"):
-        said(fleet, "flux", seen=head(fleet, what), **APPLIED)
+        declare(fleet, "flux", seen=head(fleet, what), **APPLIED)
         assert swept(fleet)[0] == "Verifying"
 
 
 def test_only_a_failure_withdraws(fleet: Fleet):
     applied = f"main@sha1:{head(fleet)}"
-    said(fleet, "flux", seen=applied, **APPLIED)
+    declare(fleet, "flux", seen=applied, **APPLIED)
     assert swept(fleet)[0] == "Ready"
     fleet.remove("flux.yaml")
     assert swept(fleet, hours=2)[0] == "Ready"  # it is missing, and longer than freshFor
-    said(fleet, "flux", seen=applied, **ILL)
+    declare(fleet, "flux", seen=applied, **ILL)
     state, words = swept(fleet)
     assert state == "Failed"
     assert words.endswith("health check failed")
     fleet.remove("flux.yaml")
     assert swept(fleet)[0] == "Failed"
-    said(fleet, "flux", seen=applied, **APPLIED)
+    declare(fleet, "flux", seen=applied, **APPLIED)
     assert swept(fleet)[0] == "Ready"
 
 
 def test_an_answer_is_recorded_once(fleet: Fleet):
-    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    declare(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     plan = fleet.later(minutes=1).plan()
     assert "that check health of monitoring-ams-047978a1d8 has passed" in plan.out
     fleet.sweep()
@@ -159,7 +159,7 @@ def test_an_answer_is_recorded_once(fleet: Fleet):
 
 
 def test_the_record_survives_where_the_disk_is_lost(fleet: Fleet):
-    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    declare(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     assert swept(fleet)[0] == "Ready"
     fleet.remove("flux.yaml")
     (fleet.root / fleet.state / "mirrors").rename(fleet.root / "lost")
@@ -168,7 +168,7 @@ def test_the_record_survives_where_the_disk_is_lost(fleet: Fleet):
 
 def test_a_new_revision_is_verified_anew(fleet: Fleet):
     first = f"main@sha1:{head(fleet)}"
-    said(fleet, "flux", seen=first, **APPLIED)
+    declare(fleet, "flux", seen=first, **APPLIED)
     assert swept(fleet)[0] == "Ready"
     fleet.release("v2")
     fleet.later(minutes=1).sweep()
@@ -176,11 +176,11 @@ def test_a_new_revision_is_verified_anew(fleet: Fleet):
         "Verifying",
         f"check health reports on {first.rpartition(':')[2]}, not on v2",
     )
-    said(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
+    declare(fleet, "flux", seen=f"main@sha1:{head(fleet)}", **APPLIED)
     assert swept(fleet)[0] == "Ready"
 
 
-def test_what_is_never_applied_fails_when_its_time_is_over(fleet: Fleet):
+def test_a_revision_that_is_never_applied_fails_at_the_timeout(fleet: Fleet):
     state, words = swept(fleet, hours=2)
     assert state == "Failed"
     assert "no answer within 1h (timeout)" in words
@@ -189,40 +189,40 @@ def test_what_is_never_applied_fails_when_its_time_is_over(fleet: Fleet):
 def test_argo_is_synced_and_healthy_or_it_is_waited_for(tmp_path):
     fleet = company(tmp_path, asked("argo"))
     before, now = head(fleet, "main~1"), head(fleet)
-    said(fleet, "argo", seen=before, sync="Synced", health="Healthy")
+    declare(fleet, "argo", seen=before, sync="Synced", health="Healthy")
     assert swept(fleet) == ("Verifying", f"check health reports on {before}, not on v1")
-    said(fleet, "argo", seen=now, sync="Synced", health="Progressing")
+    declare(fleet, "argo", seen=now, sync="Synced", health="Progressing")
     state, words = swept(fleet)
     assert state == "Verifying"
     assert words.endswith("is neither true nor false")
-    said(fleet, "argo", seen=now, sync="Synced", health="Healthy")
+    declare(fleet, "argo", seen=now, sync="Synced", health="Healthy")
     assert swept(fleet)[0] == "Ready"
-    said(fleet, "argo", seen=now, sync="Synced", health="Degraded")
+    declare(fleet, "argo", seen=now, sync="Synced", health="Degraded")
     assert swept(fleet)[0] == "Failed"
 
 
 # ---- services ----------------------------------------------------------------------------------
 
 
-def http(there: Service, **fields: object) -> dict:
-    asked = {"url": f"{there.url}/state", "cel": "response.body.ok", **fields}
+def http(server: Service, **fields: object) -> dict:
+    asked = {"url": f"{server.url}/state", "cel": "response.body.ok", **fields}
     return {"name": "health", "http": asked, "settle": "5m", "freshFor": "10m"}
 
 
 @pytest.fixture
-def there(monkeypatch):
+def server(monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with service() as made:
         yield made
 
 
-def test_a_service_is_asked_when_it_has_settled(tmp_path, there):
-    fleet = company(tmp_path, http(there))
-    there.pages["/state"] = Page('{"ok": true}')
+def test_a_service_is_asked_when_it_has_settled(tmp_path, server):
+    fleet = company(tmp_path, http(server))
+    server.pages["/state"] = Page('{"ok": true}')
     state, words = stands(fleet)
     assert (state, words) == ("Verifying", "check health starts 5m after publication (settle)")
-    assert there.asked == []
+    assert server.asked == []
     assert swept(fleet, minutes=5)[0] == "Ready"
 
 
@@ -237,46 +237,46 @@ ODD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "told"), [row[1:] for row in ODD], ids=[row[0] for row in ODD])
-def test_a_service_that_says_nothing_useful_holds(tmp_path, there, page, told):
-    fleet = company(tmp_path, http(there))
-    there.pages["/state"] = page
+@pytest.mark.parametrize(("page", "problem"), [row[1:] for row in ODD], ids=[row[0] for row in ODD])
+def test_a_service_that_says_nothing_useful_holds(tmp_path, server, page, problem):
+    fleet = company(tmp_path, http(server))
+    server.pages["/state"] = page
     state, words = swept(fleet, minutes=5)
     assert state == "Verifying"
-    assert f"{there.url}/state" in words
-    assert told in words
+    assert f"{server.url}/state" in words
+    assert problem in words
 
 
-def test_what_asking_costs_is_told_with_v(tmp_path, there):
-    fleet = company(tmp_path, http(there))
-    there.pages["/state"] = Page('{"ok": true}')
+def test_costs_of_probes_are_printed_with_v(tmp_path, server):
+    fleet = company(tmp_path, http(server))
+    server.pages["/state"] = Page('{"ok": true}')
     fleet.later(minutes=5)
     for verb in (("get", "variants"), ("explain", "monitoring"), ("sweep",)):
         assert "1 probe took " in fleet.run(*verb, "-v").err
         assert "probe" not in fleet.run(*verb).err
 
 
-def test_a_service_says_which_revision_it_has_seen(tmp_path, there):
-    check = http(there, observedRevision="response.body.revision")
+def test_a_service_says_which_revision_it_has_seen(tmp_path, server):
+    check = http(server, observedRevision="response.body.revision")
     fleet = company(tmp_path, check)
-    there.pages["/state"] = Page('{"ok": true, "revision": "v0"}')
+    server.pages["/state"] = Page('{"ok": true, "revision": "v0"}')
     assert swept(fleet, minutes=5)[1] == "check health reports on v0, not on v1"
-    there.pages["/state"] = Page('{"ok": true, "revision": "v1"}')
+    server.pages["/state"] = Page('{"ok": true, "revision": "v1"}')
     assert swept(fleet)[0] == "Ready"
-    there.pages["/state"] = Page('{"ok": true}')
+    server.pages["/state"] = Page('{"ok": true}')
     assert swept(fleet)[0] == "Ready"
 
 
-def test_a_question_may_be_about_the_target(tmp_path, there):
-    url = f"'{there.url}/' + target.metadata.name + '?' + upstream.revision + variant.stage"
+def test_a_question_may_be_about_the_target(tmp_path, server):
+    url = f"'{server.url}/' + target.metadata.name + '?' + upstream.revision + variant.stage"
     asked = {"urlExpr": url, "cel": "response.status == 204"}
-    fleet = company(tmp_path, http(there) | {"http": asked})
-    there.pages["/ams?v1dev"] = Page("", 204)
+    fleet = company(tmp_path, http(server) | {"http": asked})
+    server.pages["/ams?v1dev"] = Page("", 204)
     assert swept(fleet, minutes=5)[0] == "Ready"
 
 
 @pytest.mark.parametrize(
-    ("expression", "told"),
+    ("expression", "problem"),
     [
         ("target.spec.nothing", "target.spec.nothing: "),
         ("1 + 1", "1 + 1 yields no text"),
@@ -285,72 +285,72 @@ def test_a_question_may_be_about_the_target(tmp_path, there):
     ],
     ids=["is not there", "is no text", "is no address", "is not to be asked"],
 )
-def test_an_address_that_cannot_be_asked_holds(tmp_path, expression, told):
+def test_an_address_that_cannot_be_asked_holds(tmp_path, expression, problem):
     check = {"name": "health", "settle": "1s", "freshFor": "10m"}
     fleet = company(tmp_path, check | {"http": {"urlExpr": expression, "cel": "true"}})
     state, words = swept(fleet)
     assert state == "Verifying"
-    assert told in words
+    assert problem in words
 
 
-def test_a_secret_goes_where_an_administrator_says(tmp_path, there, monkeypatch):
+def test_a_secret_goes_where_an_administrator_says(tmp_path, server, monkeypatch):
     monkeypatch.setenv("FANOUT_SECRET_STATE", "tok-123")
-    fleet = company(tmp_path, http(there, secretRef={"name": "state"}))
-    there.pages["/state"] = Page('{"ok": true}')
+    fleet = company(tmp_path, http(server, secretRef={"name": "state"}))
+    server.pages["/state"] = Page('{"ok": true}')
     state, words = swept(fleet, minutes=5)
     assert state == "Verifying"
     assert "checks may not send the secret state there" in words
-    assert there.asked == []
-    lent = json.dumps([{"name": "state", "addresses": [there.url]}])
+    assert server.asked == []
+    lent = json.dumps([{"name": "state", "addresses": [server.url]}])
     config = tmp_path / "fanout.yaml"
     config.write_text(
         f"apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\ncheckSecrets: {lent}\n"
     )
     fleet.later(minutes=1).sweep("--config", str(config))
     assert stands(fleet)[0] == "Ready"
-    assert there.asked[-1].headers["authorization"] == "Bearer tok-123"
-    found = [fleet.records().git("grep", "-c", "tok-123", ref, check=False)
+    assert server.asked[-1].headers["authorization"] == "Bearer tok-123"
+    matches = [fleet.records().git("grep", "-c", "tok-123", ref, check=False)
              for ref in fleet.records().refs()]  # fmt: skip
-    assert not any(found)
+    assert not any(matches)
 
 
-def test_a_draft_is_asked_about_before_it_is_published(tmp_path, there):
-    check = http(there, observedRevision="response.body.revision")
+def test_a_draft_is_asked_about_before_it_is_published(tmp_path, server):
+    check = http(server, observedRevision="response.body.revision")
     fleet = company(tmp_path, check | {"settle": "0s"}, "requires")
     assert fleet.repos["edge"].tags() == []
     assert stands(fleet)[0] == "Released"
     draft = head(fleet, "drafts/default/sites/ams/monitoring")
-    there.pages["/state"] = Page(json.dumps({"ok": True, "revision": draft}))
+    server.pages["/state"] = Page(json.dumps({"ok": True, "revision": draft}))
     assert swept(fleet)[0] == "Ready"
     assert fleet.repos["edge"].tags() == ["sites/ams/v1"]
 
 
-def test_a_draft_that_a_machine_refuses_has_failed(tmp_path, there):
-    fleet = company(tmp_path, http(there) | {"settle": "1s"}, "requires")
-    there.pages["/state"] = Page('{"ok": false}')
+def test_a_draft_that_a_machine_refuses_has_failed(tmp_path, server):
+    fleet = company(tmp_path, http(server) | {"settle": "1s"}, "requires")
+    server.pages["/state"] = Page('{"ok": false}')
     assert swept(fleet)[0] == "Failed"
     assert fleet.repos["edge"].tags() == []
 
 
-def test_equal_questions_of_many_variants_are_asked_once(tmp_path, there):
+def test_equal_questions_of_many_variants_are_asked_once(tmp_path, server):
     fleet = Fleet.build(tmp_path, {f"s{n}": ("dev", "edge") for n in range(5)})
-    stage = json.dumps({"name": "dev", "verification": [http(there)]})
+    stage = json.dumps({"name": "dev", "verification": [http(server)]})
     fleet.write(
         "policy.yaml",
         POLICY.replace("{name: dev, verification: [{name: e2e, report: {}}]}", stage),
     )
     fleet.sweep()
     fleet.later(minutes=1).sweep()
-    there.pages["/state"] = Page('{"ok": true}')
+    server.pages["/state"] = Page('{"ok": true}')
     fleet.later(minutes=5).sweep()
-    assert len(there.asked) == 1
+    assert len(server.asked) == 1
 
 
-def test_each_pass_begins_with_somebody_else(tmp_path, there):
+def test_each_pass_begins_with_somebody_else(tmp_path, server):
     sites = [f"s{n}" for n in range(7)]
     fleet = Fleet.build(tmp_path, dict.fromkeys(sites, ("dev", "edge")))
-    url = f"'{there.url}/' + target.metadata.name"
-    check = http(there) | {"http": {"urlExpr": url, "cel": "response.status == 200"}}
+    url = f"'{server.url}/' + target.metadata.name"
+    check = http(server) | {"http": {"urlExpr": url, "cel": "response.status == 200"}}
     stage = json.dumps({"name": "dev", "verification": [check]})
     fleet.write(
         "policy.yaml",
@@ -361,10 +361,10 @@ def test_each_pass_begins_with_somebody_else(tmp_path, there):
     fleet.later(minutes=5)
     first = set()
     for _ in range(4):
-        there.asked.clear()
+        server.asked.clear()
         fleet.later(seconds=1).sweep()
-        assert {it.path for it in there.asked} == {f"/{name}" for name in sites}
-        first.add(there.asked[0].path)
+        assert {it.path for it in server.asked} == {f"/{name}" for name in sites}
+        first.add(server.asked[0].path)
     assert len(first) > 1
 
 
@@ -403,9 +403,9 @@ CODE = [
 
 
 @pytest.mark.parametrize(
-    ("check", "field", "told"), [row[1:] for row in CODE], ids=[row[0] for row in CODE]
+    ("check", "field", "problem"), [row[1:] for row in CODE], ids=[row[0] for row in CODE]
 )
-def test_validate_reads_the_expressions_of_checks(tmp_path, check, field, told):
+def test_validate_reads_the_expressions_of_checks(tmp_path, check, field, problem):
     fleet = Fleet.build(tmp_path, SITES)
     whole = {"name": "health", "settle": "1m", "freshFor": "10m", **check}
     stage = json.dumps({"name": "dev", "verification": [whole]})
@@ -413,11 +413,11 @@ def test_validate_reads_the_expressions_of_checks(tmp_path, check, field, told):
         "policy.yaml",
         POLICY.replace("{name: dev, verification: [{name: e2e, report: {}}]}", stage),
     )
-    found = fleet.run("validate", "-o", "json")
-    errors = [it for it in found.json if it["severity"] == "error"]
-    if not told:
+    matches = fleet.run("validate", "-o", "json")
+    errors = [it for it in matches.json if it["severity"] == "error"]
+    if not problem:
         assert errors == []
         return
     [error] = errors
     assert error["field"] == f"spec.stages[0].verification[0].{field}"
-    assert f"{error['problem']}; {error['remedy']}".startswith(told)
+    assert f"{error['problem']}; {error['remedy']}".startswith(problem)

@@ -11,7 +11,7 @@ def fleet(root: Path) -> Fleet:
     return Fleet.build(root)
 
 
-def test_one_upstream_package_becomes_a_draft_for_every_target(fleet: Fleet):
+def test_an_upstream_package_becomes_a_draft_for_every_target(fleet: Fleet):
     assert fleet.sweep().code == 0
     assert fleet.repos["edge"].drafts() == ["sites/ams/monitoring", "sites/ber/monitoring"]
     assert fleet.repos["core"].drafts() == ["sites/cph/monitoring"]
@@ -100,7 +100,7 @@ def test_two_installations_of_the_same_world_write_identical_commits(tmp_path: P
     assert len(refs[0]["edge"]) == 1
 
 
-def test_a_draft_that_a_person_merged_is_published_tagged_and_told(fleet: Fleet):
+def test_a_draft_that_a_person_merged_is_published_tagged_and_reported(fleet: Fleet):
     fleet.sweep()
     edge = fleet.repos["edge"]
     draft = edge.refs()["refs/heads/drafts/default/sites/ber/monitoring"]

@@ -256,7 +256,7 @@ def test_an_edit_of_the_kptfile_is_no_merge_of_a_draft_of_the_same_revision(tmp_
     assert "tier: dev" in edge.file("main", KPTFILE)
 
 
-def test_what_others_pushed_to_the_branch_meanwhile_is_kept(fleet: Fleet):
+def test_commits_pushed_to_the_branch_meanwhile_are_kept(fleet: Fleet):
     edge = fleet.repos["edge"]
     squash(edge)
     edge.commit(DRAFT, {"sites/ams/theirs.txt": "theirs\n"})

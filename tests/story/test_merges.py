@@ -86,12 +86,12 @@ def test_diff_prints_a_patch_that_makes_the_next_draft(fleet: Fleet, tmp_path: P
 def test_diff_shows_what_upstream_and_people_did_since_they_were_one(fleet: Fleet):
     conflict(fleet)
     fleet.repos["edge"].commit("main", {"sites/ams/mine.txt": "mine\n"})
-    told = fleet.run("diff", "sites/ams", "--three-way").out
-    assert "=== deployment.yaml: changed upstream, changed here\n" in told
+    output = fleet.run("diff", "sites/ams", "--three-way").out
+    assert "=== deployment.yaml: changed upstream, changed here\n" in output
     disputed = "!! deployment.yaml:6: Deployment/prometheus: spec.replicas: both changed"
-    assert f"--  replicas: 1\n+   replicas: 2\n{disputed}" in told
-    assert "; upstream won\n +  replicas: 7\n" in told
-    assert "=== mine.txt: added here\n" in told
+    assert f"--  replicas: 1\n+   replicas: 2\n{disputed}" in output
+    assert "; upstream won\n +  replicas: 7\n" in output
+    assert "=== mine.txt: added here\n" in output
     against = fleet.run("diff", "sites/ams", "--three-way", "--against", "upstream").out
     assert f"--  replicas: 1\n+   replicas: 2\n{disputed}" in against
     assert "=== package-context.yaml: changed here\n" in against
@@ -103,9 +103,9 @@ def test_diff_shows_what_people_did_on_a_draft(fleet: Fleet):
     fleet.later(minutes=1).sweep("--drafts-only")
     draft_of_ams = "drafts/default/sites/ams/monitoring"
     fleet.repos["edge"].commit(draft_of_ams, {DEPLOYMENT: draft(fleet) + "  paused: true\n"})
-    told = fleet.run("diff", "sites/ams", "--three-way", "--against", "draft").out
-    assert told.startswith("=== deployment.yaml: changed here\n")
-    assert " +  paused: true\n" in told
+    output = fleet.run("diff", "sites/ams", "--three-way", "--against", "draft").out
+    assert output.startswith("=== deployment.yaml: changed here\n")
+    assert " +  paused: true\n" in output
     plain = fleet.run("diff", "sites/ams", "--against", "draft")
     assert plain.out.startswith("diff --git written/deployment.yaml draft/deployment.yaml\n")
     assert "\n+  paused: true\n" in plain.out
@@ -125,8 +125,8 @@ def test_diff_shows_what_people_did_on_drafts_before_and_what_comes_next(
     assert "\n+  paused: true\n" in fleet.run("diff", AMS, "--against", "draft").out
     assert " +  paused: true\n" in fleet.run("diff", AMS, "--three-way", "--against", "draft").out
     fleet.release("v4")
-    told = fleet.later(minutes=1).run("diff", AMS, "--against", "draft").out
-    first, then = told.split("diff --git draft/Kptfile rendered/Kptfile\n")
+    output = fleet.later(minutes=1).run("diff", AMS, "--against", "draft").out
+    first, then = output.split("diff --git draft/Kptfile rendered/Kptfile\n")
     assert "\n+  paused: true\n" in first
     assert "\n-  replicas: 3\n+  replicas: 4\n" in then
 
@@ -136,8 +136,8 @@ def test_diff_tells_of_a_comment_that_goes_with_what_upstream_removed(fleet: Fle
     fleet.later(minutes=1).settle()
     fleet.repos["edge"].commit("main", {DEPLOYMENT: TEXT + "  paused: true # until June\n"})
     fleet.release("v3", {"deployment.yaml": TEXT})
-    told = fleet.later(minutes=1).run("diff", "sites/ams").out
-    assert told.startswith(
+    output = fleet.later(minutes=1).run("diff", "sites/ams").out
+    assert output.startswith(
         '# note: deployment.yaml:7: the comment "# until June" was removed with'
         " Deployment/prometheus: spec.paused\n"
     )

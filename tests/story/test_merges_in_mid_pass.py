@@ -48,7 +48,7 @@ def meanwhile(patch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
     patch.setattr(MirrorStore, "change", late)
 
 
-def test_who_has_left_a_request_is_not_published_by_it(gitea: Gitea, tmp_path: Path):
+def test_a_variant_that_left_a_request_is_not_published_by_it(gitea: Gitea, tmp_path: Path):
     fleet = ForgeFleet.on(gitea, tmp_path, SITES)
     request_v2(fleet)
     items = fleet.run("get", "variants", "-o", "json").items
@@ -132,7 +132,7 @@ def test_a_merge_before_the_push_is_recorded_and_followed_by_the_new_revision(
     assert sweep(fleet) == "nothing to do\n"
 
 
-def test_a_merge_without_gates_is_told_after_a_pass_that_could_not_push(
+def test_a_merge_without_gates_is_reported_after_a_pass_that_could_not_push(
     gitea: Gitea, tmp_path: Path
 ):
     fleet = ForgeFleet.on(gitea, tmp_path, SITES)

@@ -63,12 +63,12 @@ def test_a_downstream_repository_without_its_branch(
     fleet.later(minutes=1).sweep()
     # what waits for nothing goes on
     assert fleet.repos["core"].file("main", f"{AMS}/deployment.yaml")
-    told = {
+    result = {
         "status": fleet.run("status").out,
         "explain": fleet.run("explain", "monitoring").out,
         "get": fleet.run("get", "repositories", "-o", "wide").out,
     }
-    for text in told.values():
+    for text in result.values():
         assert "has no branch main" in " ".join(text.split()), text
         assert words in " ".join(text.split()), text
     conditions = {

@@ -5,7 +5,7 @@ from pathlib import Path
 from fleet import PACKAGE, Fleet
 
 
-def test_a_required_source_that_disappears_is_told_though_the_variant_is_ready(tmp_path: Path):
+def test_a_required_source_that_disappears_is_reported_though_the_variant_is_ready(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge"), "ber": ("dev", "edge")})
     required = PACKAGE["settings.yaml"].replace("optional", "required")
     fleet.release("v2", {"settings.yaml": required})
@@ -13,8 +13,8 @@ def test_a_required_source_that_disappears_is_told_though_the_variant_is_ready(t
     fleet.report("dev", "v2")
     site = (tmp_path / "policies" / "site-ams.yaml").read_text()
     fleet.write("site-ams.yaml", site.partition("---")[0])
-    for told in (fleet.later(minutes=1).plan(), fleet.sweep()):
+    for result in (fleet.later(minutes=1).plan(), fleet.sweep()):
         missing = "edge:sites/ams: nothing to inject: ConfigMap.settings"
-        assert missing in told.err
+        assert missing in result.err
     assert fleet.published() == {"sites/ams": "v2", "sites/ber": "v2"}
     assert 'retention: "7d"' in fleet.repos["edge"].file("main", "sites/ams/settings.yaml")

@@ -9,7 +9,7 @@ from killing import killer
 from moving import AMS, packages
 
 RENDERED = "refs/heads/fanout/default/rendered"
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 # Without expressions, so that no process waits for a sandbox.
 POLICY = """\
 apiVersion: fanout.dev/v1alpha1
@@ -59,7 +59,7 @@ PASSES = [
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize(("_", "places", "before"), PASSES, ids=[row[0] for row in PASSES])
-def test_a_move_that_is_killed_anywhere_is_gone_on_with(
+def test_a_move_that_is_killed_anywhere_is_continued(
     tmp_path: Path, _: str, places: tuple[object, object], before: Callable[[Fleet], None]
 ):
     root = tmp_path / "live"
@@ -82,7 +82,11 @@ def test_a_move_that_is_killed_anywhere_is_gone_on_with(
     def outcome() -> object:
         fleet.settle()
         records = fleet.records()
-        lines = {it: records.file(BOOK, it) for it in records.files(BOOK) if "status/" in it}
+        lines = {
+            it: records.file(RECORDS_BRANCH, it)
+            for it in records.files(RECORDS_BRANCH)
+            if "status/" in it
+        }
         refs = fleet.refs()
         for name in ("edge", "core"):
             # one repository may be a pass behind the other: its renderings come in fewer commits

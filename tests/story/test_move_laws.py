@@ -90,7 +90,7 @@ def three_sites(root: Path) -> Fleet:
 
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(EVENTS, min_size=3, max_size=9))
-def test_nothing_is_lost_on_the_way(companies: Companies, events: list[Event]):
+def test_moves_lose_no_file_of_anybody(companies: Companies, events: list[Event]):
     fleet = companies.begin(three_sites)
     for event in events:
         event(fleet)
@@ -105,8 +105,8 @@ def test_nothing_is_lost_on_the_way(companies: Companies, events: list[Event]):
     edge, core = fleet.repos["edge"], fleet.repos["core"]
     assert packages(fleet) == {f"end/{site}" for site in SITES}
     assert packages(fleet, "core") == set()
-    found = {path for path in edge.files() if path.endswith(".txt")}
-    assert found == {f"end/{site}/{file}" for site, file in fleet.edits}
+    notes = {path for path in edge.files() if path.endswith(".txt")}
+    assert notes == {f"end/{site}/{file}" for site, file in fleet.edits}
     assert (edge.drafts(), core.drafts()) == ([], [])
     assert fleet.counted()["listings"] == 3
     for repo in (edge, core):

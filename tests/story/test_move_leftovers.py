@@ -47,13 +47,13 @@ def test_without_automation_the_old_place_waits_for_a_person(fleet: Fleet, repos
     assert fleet.published()[NEW] == "v1"
 
 
-def test_what_is_left_on_a_branch_that_is_renamed_is_not_forgotten(fleet: Fleet):
+def test_leftovers_on_a_renamed_branch_are_not_forgotten(fleet: Fleet):
     moved_by_hand(fleet, "core")
     edge = fleet.repos["edge"]
     edge.git("branch", "-m", "main", "trunk")
     fleet.write("promotion.yaml", PROMOTION)
-    told = [fleet.later(minutes=1).sweep().err for _ in range(2)]
-    assert "its default branch is trunk" in told[-1]
+    outputs = [fleet.later(minutes=1).sweep().err for _ in range(2)]
+    assert "its default branch is trunk" in outputs[-1]
     edge.git("branch", "-m", "trunk", "main")
     fleet.later(minutes=1).settle()
     assert packages(fleet) == {"sites/ber"}
@@ -73,7 +73,7 @@ def go_back(fleet: Fleet) -> None:
 
 @pytest.mark.parametrize("tags", ["Each", "None"])
 @pytest.mark.parametrize("act", [begin_anew, go_back])
-def test_what_is_left_on_a_branch_that_is_rewritten_is_not_forgotten(
+def test_leftovers_on_a_rewritten_branch_are_not_forgotten(
     fleet: Fleet, act: Callable[[Fleet], None], tags: str
 ):
     fleet.release("v2")
@@ -88,17 +88,19 @@ def test_what_is_left_on_a_branch_that_is_rewritten_is_not_forgotten(
     act(fleet)
     fleet.write("promotion.yaml", PROMOTION)
     lines = (("sweep",), ("sweep",), ("status",), ("explain", "monitoring"))
-    told = "".join(it.err + it.out for it in [fleet.later(minutes=1).run(*line) for line in lines])
-    assert "branch main of edge was rewritten or replaced" in told
-    assert AMS in told
-    assert "fanout remove" not in told
-    assert "was edited" not in told
+    output = "".join(
+        it.err + it.out for it in [fleet.later(minutes=1).run(*line) for line in lines]
+    )
+    assert "branch main of edge was rewritten or replaced" in output
+    assert AMS in output
+    assert "fanout remove" not in output
+    assert "was edited" not in output
     edge.git("update-ref", "refs/heads/main", main)
     fleet.later(minutes=1).settle()
     assert packages(fleet) == {"sites/ber"}
 
 
-def test_a_path_on_a_rewritten_branch_that_a_variant_comes_back_to_is_not_told_as_edited(
+def test_a_path_on_a_rewritten_branch_that_a_variant_returns_to_is_not_shown_as_edited(
     fleet: Fleet,
 ):
     fleet.release("v2")
@@ -106,12 +108,12 @@ def test_a_path_on_a_rewritten_branch_that_a_variant_comes_back_to_is_not_told_a
     moved_by_hand(fleet, "core")
     go_back(fleet)
     place(fleet, "ams", AMS)
-    told = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
-    assert "was rewritten or replaced" in told
-    assert "was edited" not in told
+    output = fleet.later(minutes=1).sweep().err + fleet.run("explain", "monitoring").out
+    assert "was rewritten or replaced" in output
+    assert "was edited" not in output
 
 
-def test_what_is_left_on_a_rewritten_branch_goes_if_it_is_still_the_same(fleet: Fleet):
+def test_unchanged_leftovers_on_a_rewritten_branch_are_removed(fleet: Fleet):
     moved_by_hand(fleet, "core")
     edge = fleet.repos["edge"]
     commit = edge.git("commit-tree", "-m", "squashed", "main^{tree}")
@@ -122,13 +124,13 @@ def test_what_is_left_on_a_rewritten_branch_goes_if_it_is_still_the_same(fleet: 
     assert AMS not in packages(fleet)
 
 
-def test_what_is_left_is_shown_with_the_variant(fleet: Fleet):
+def test_leftovers_are_shown_with_the_variant(fleet: Fleet):
     moved_by_hand(fleet, "core")
     status = fleet.variants()[NEW]
     assert status["left"] == [{"repository": "edge", "package": AMS}]
 
 
-def test_while_it_moves_a_variant_shows_where_it_is(fleet: Fleet):
+def test_a_moving_variant_shows_its_present_path(fleet: Fleet):
     place(fleet, "ams", NEW, "core")
     fleet.later(minutes=1).sweep("--drafts-only")
     published = fleet.variants()[NEW]["published"]
@@ -233,7 +235,7 @@ def test_a_variant_written_by_hand_is_removed_when_its_object_is_gone(
     assert fleet.run("remove", "web", *ANN).code == 1
 
 
-def test_a_variant_in_a_file_that_cannot_be_read_is_not_taken_for_gone(fleet: Fleet):
+def test_a_variant_in_an_unreadable_file_is_no_orphan(fleet: Fleet):
     written_by_hand(fleet)
     fleet.write("web.yaml", "kind: [")
     refused = fleet.run("remove", "web", *ANN)

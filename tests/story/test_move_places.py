@@ -59,7 +59,7 @@ def test_three_sites_go_round(fleet: Fleet):
     assert set(fleet.published().values()) == {"v1"}
 
 
-def test_those_that_change_places_go_together_or_not_at_all(fleet: Fleet):
+def test_variants_that_exchange_paths_go_together_or_not_at_all(fleet: Fleet):
     place(fleet, "ams", "sites/ber")
     place(fleet, "ber", AMS)
     fleet.later(minutes=1).sweep("--drafts-only")
@@ -111,7 +111,7 @@ def test_a_newcomer_waits_until_the_place_is_left(fleet: Fleet):
     assert fleet.published()[AMS] == "v1"
 
 
-def test_somebody_else_s_package_at_the_new_place_stays(fleet: Fleet):
+def test_a_foreign_package_at_the_new_path_stays(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", {f"{NEW}/notes.txt": "mine\n"})
     place(fleet, "ams", NEW)

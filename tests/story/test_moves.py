@@ -74,7 +74,7 @@ def test_the_old_place_goes_when_the_new_one_is_ready(fleet: Fleet, _, repositor
     edge.fsck()
 
 
-def test_what_was_taken_along_is_an_edit_for_the_next_revision_too(fleet: Fleet):
+def test_moved_edits_are_edits_for_the_next_revision_too(fleet: Fleet):
     edit(fleet)
     place(fleet, "ams", NEW, "core")
     fleet.later(minutes=1).settle()

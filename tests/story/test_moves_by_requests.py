@@ -51,7 +51,7 @@ def owners(fleet: ForgeFleet) -> dict[str, str]:
     }
 
 
-def test_both_are_in_the_request_of_their_stage(fleet: ForgeFleet):
+def test_exchanged_variants_are_in_the_request_of_their_stage(fleet: ForgeFleet):
     change_places(fleet)
     sweep(fleet, 3)
     assert [it["state"] for it in fleet.requests("edge")] == ["merged", "merged"]

@@ -62,9 +62,9 @@ class Company:
 
     def new(self) -> list[tuple[str, str, str]]:
         """The events since the last call."""
-        found = self.events()
+        events = self.events()
         self.site.asked.clear()
-        return found
+        return events
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_many_variants_are_one_event(company):
     assert len(failed["variants"]) == 20
 
 
-def test_a_stopped_policy_is_told_and_its_end_and_return_too(company):
+def test_a_stopped_policy_is_reported_and_its_end_and_return_too(company):
     publish(company)
     company.fleet.write("broken.yaml", BROKEN)
     company.fleet.later(minutes=1).sweep()
@@ -171,7 +171,7 @@ def test_a_stopped_policy_is_told_and_its_end_and_return_too(company):
     assert company.new() == [("PolicyStopped", "", "")]
 
 
-def test_drafts_that_wait_for_approvals_are_told(company):
+def test_drafts_that_wait_for_approvals_are_reported(company):
     company.fleet.write("promotion.yaml", PROMOTION)
     company.fleet.write("policy.yaml", APPROVED)
     publish(company)
@@ -180,7 +180,7 @@ def test_drafts_that_wait_for_approvals_are_told(company):
     assert ("ApprovalAwaited", "prod", "v1") in company.events()
 
 
-def test_nobody_is_asked_to_approve_what_an_earlier_stage_has_not_passed(company):
+def test_no_approval_is_requested_before_an_earlier_stage_passes(company):
     company.fleet.write("promotion.yaml", PROMOTION)
     company.fleet.write("policy.yaml", APPROVED)
     publish(company)
@@ -192,7 +192,7 @@ def test_nobody_is_asked_to_approve_what_an_earlier_stage_has_not_passed(company
     assert ("ApprovalAwaited", "prod", "v1") in company.new()
 
 
-def test_nobody_is_asked_to_approve_what_has_failed_in_an_earlier_stage(company):
+def test_no_approval_is_requested_after_an_earlier_stage_failed(company):
     company.fleet.write("promotion.yaml", PROMOTION)
     company.fleet.write("policy.yaml", APPROVED)
     publish(company)
@@ -206,7 +206,7 @@ def test_nobody_is_asked_to_approve_what_has_failed_in_an_earlier_stage(company)
     assert company.new() == []
 
 
-def test_merge_conflicts_are_told(company):
+def test_merge_conflicts_are_reported(company):
     publish(company)
     text = TEXT.replace("replicas: 1", "replicas: 7")
     company.fleet.repos["edge"].commit("main", {DEPLOYMENT: text})
@@ -279,7 +279,7 @@ def test_a_process_that_ends_between_delivery_and_its_record_delivers_again(comp
     assert company.new() == []
 
 
-def test_nothing_listens_on_the_address(company):
+def test_an_unreachable_address_is_reported(company):
     company.configure(url="http://127.0.0.1:9/chat")
     failing(company)
     done = company.fleet.sweep()
@@ -294,7 +294,7 @@ def test_an_event_is_never_sent_without_its_signature(company, monkeypatch):
     assert company.site.asked == []
 
 
-def test_one_address_holds_up_no_other(company, monkeypatch):
+def test_a_slow_address_delays_no_other_address(company, monkeypatch):
     monkeypatch.setattr("fanout.notify.SendLimits", lambda: SendLimits(0.3, 2.0))
     entry = {"secretRef": {"name": "chat"}}
     company.write(
@@ -343,7 +343,7 @@ def test_policies_and_events_are_filtered(company):
     assert company.events("/mine") == [("VariantFailed", "dev", "v1")]
 
 
-def test_what_holds_already_is_not_sent_to_a_new_address_nor_without_a_state(company):
+def test_a_present_state_is_not_sent_to_a_new_address_or_after_a_lost_state(company):
     company.fleet.options = []
     failing(company)
     company.fleet.sweep()

@@ -225,23 +225,23 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     tagged(upstream, "v2")
     before = published(fleet)
     assert fleet.later(minutes=1).sweep("--drafts-only").code == 3
-    found = fleet.run("get", "targets", "-o", "json").views
-    targets = {(item["policy"], item["target"].rpartition("/")[2]): item for item in found}
+    views = fleet.run("get", "targets", "-o", "json").views
+    targets = {(item["policy"], item["target"].rpartition("/")[2]): item for item in views}
     return Story(fleet, [before, published(fleet)], targets)
 
 
-def test_what_is_published_is_untouched(story: Story):
+def test_published_packages_are_untouched(story: Story):
     assert story.trees[0] == story.trees[1]
     story.fleet.repos["edge"].fsck()
 
 
 @pytest.mark.parametrize("row", MERGED, ids=lambda row: row.sentence)
-def test_it_is_merged(story: Story, row: Row):
+def test_an_odd_package_is_merged(story: Story, row: Row):
     edge = story.fleet.repos["edge"]
     draft = f"drafts/default/{row.name}/ams/{row.name}"
-    found = {path: read(edge, draft, f"{row.name}/ams/{path}") for path in row.drafted}
+    drafted = {path: read(edge, draft, f"{row.name}/ams/{path}") for path in row.drafted}
     wanted = {p: None if to is None else stored(to) for p, to in row.drafted.items()}
-    assert found == wanted
+    assert drafted == wanted
     untouched = f"drafts/default/{row.name}/ber/{row.name}"
     for path, to in row.after.items():
         kept = read(edge, untouched, f"{row.name}/ber/{path}")
@@ -249,7 +249,7 @@ def test_it_is_merged(story: Story, row: Row):
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row.sentence)
-def test_it_is_refused_by_name(story: Story, row: Row):
+def test_an_unusable_package_is_refused_by_name(story: Story, row: Row):
     for site in ("ams", "ber"):
         target = story.targets[row.name, site]
         [hold] = target["holds"]

@@ -36,7 +36,7 @@ def count_listings(program: Program) -> int:
     return program.world.counters.read()["listings"]
 
 
-def test_what_another_process_published_was_not_removed_by_hand(fleet: Fleet):
+def test_a_publication_of_another_process_is_no_removal_by_hand(fleet: Fleet):
     with open_program(fleet.settings(), long_running=True) as program:
         program.sweep(PassMode())
         fleet.release("v2")

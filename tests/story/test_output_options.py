@@ -22,7 +22,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
     return made
 
 
-def test_one_object_by_name_is_printed_itself(fleet: Fleet):
+def test_a_single_object_by_name_is_printed_without_a_list(fleet: Fleet):
     names = fleet.run("get", "variants", "-o", "jsonpath={.items[*].metadata.name}").out.split()
     assert len(names) == 3
     alone = fleet.run("get", "variant", names[0], "-o", "json").json

@@ -14,7 +14,7 @@ from fleet import POLICY, PROMOTION, Fleet, two_stages
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "checks"
 DEV = "{name: dev, verification: [{name: e2e, report: {}}]}"
-BOOK = "fanout/default/default/monitoring"
+RECORDS_BRANCH = "fanout/default/default/monitoring"
 SITES = {
     "ams": ("dev", "edge"),
     "bru": ("dev", "edge"),
@@ -29,7 +29,7 @@ def fleet(root: Path) -> Fleet:
     return two_stages(root, SITES)
 
 
-def there(fleet: Fleet) -> list[str]:
+def published_sites(fleet: Fleet) -> list[str]:
     """The sites whose packages are on the branch."""
     files = fleet.repos["edge"].files()
     return sorted({path.split("/")[1] for path in files if path.startswith("sites/")})
@@ -60,12 +60,12 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("spoil", BROKEN)
-def test_kro_1316_what_is_gone_is_removed_though_expressions_fail(fleet: Fleet, spoil):
+def test_kro_1316_an_orphan_is_removed_though_expressions_fail(fleet: Fleet, spoil):
     """A deletion was stuck for ever because an expression could not be evaluated any more."""
     fleet.remove("site-dub.yaml")
     spoil(fleet)
     fleet.sweep()
-    assert there(fleet) == ["ams", "bru", "cph"], "and those whose targets are there stay"
+    assert published_sites(fleet) == ["ams", "bru", "cph"], "and those whose targets are there stay"
 
 
 def test_kro_1135_the_last_stage_is_removed_first(fleet: Fleet):
@@ -73,9 +73,9 @@ def test_kro_1135_the_last_stage_is_removed_first(fleet: Fleet):
     for site in ("ams", "dub"):
         fleet.remove(f"site-{site}.yaml")
     fleet.sweep()
-    assert there(fleet) == ["ams", "bru", "cph"]
+    assert published_sites(fleet) == ["ams", "bru", "cph"]
     fleet.sweep()
-    assert there(fleet) == ["bru", "cph"]
+    assert published_sites(fleet) == ["bru", "cph"]
 
 
 def application(fleet: Fleet, seen: str, sync: str = "Synced", health: str = "Healthy") -> None:
@@ -117,7 +117,7 @@ FREEZE = '  windows: [{deny: {schedule: "0 0 2 3 *", duration: 24h}}]\n'  # the 
 MIDNIGHT = "2026-03-03T00:00:00Z"
 
 
-def test_argo_21692_the_end_of_a_denied_time_is_told_and_then_it_goes(fleet: Fleet):
+def test_argo_21692_the_end_of_a_denied_time_is_reported_and_then_it_goes(fleet: Fleet):
     """When the denied time was over nothing happened until something else did."""
     fleet.write("promotion.yaml", PROMOTION + FREEZE)
     fleet.release("v2")
@@ -153,7 +153,7 @@ def test_kargo_2724_a_promotion_that_is_written_past_the_program_opens_no_gate(
     assert fleet.published()["sites/ams"] == "v2"
     name = "records/20260302t091000z-aaaaaaaaaaaa.json"
     monkeypatch.setenv("GIT_COMMITTER_DATE", fleet.now.isoformat())
-    fleet.records().commit(BOOK, {name: json.dumps(RAW)})
+    fleet.records().commit(RECORDS_BRANCH, {name: json.dumps(RAW)})
     fleet.later(minutes=1).settle()
     assert fleet.published()["sites/cph"] == "v1"
     [decision] = fleet.run("get", "decisions", "-o", "json").items

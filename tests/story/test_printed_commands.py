@@ -167,10 +167,10 @@ def no_automation(fleet: Fleet) -> None:
 
 
 def rewound(fleet: Fleet) -> None:
-    book = "refs/heads/fanout/default/default/monitoring"
+    records_branch = "refs/heads/fanout/default/default/monitoring"
     assert fleet.report("dev", "v1").code == 0
     fleet.settle()
-    fleet.records().git("update-ref", book, f"{book}~2")
+    fleet.records().git("update-ref", records_branch, f"{records_branch}~2")
 
 
 def closed_window(fleet: Fleet) -> None:
@@ -422,13 +422,13 @@ def blockers(fleet: Fleet) -> list[dict]:
 
 def blocker(fleet: Fleet, reason: str, of: dict | None = None) -> dict | None:
     """Return the first blocker with the reason, which concerns what the one in `of` does."""
-    for found in blockers(fleet):
+    for candidate in blockers(fleet):
         same = of is None or (
-            found["stage"] == of["stage"]
-            and ({*found["variants"]} & {*of["variants"]} or not of["variants"])
+            candidate["stage"] == of["stage"]
+            and ({*candidate["variants"]} & {*of["variants"]} or not of["variants"])
         )
-        if found["reason"] == reason and same:
-            return found
+        if candidate["reason"] == reason and same:
+            return candidate
     return None
 
 
@@ -508,9 +508,9 @@ WITHOUT = [
 def test_no_command_is_printed_that_does_not_help(companies: Companies, _, block, reason, site):
     fleet = companies.begin(at_rest)
     block(fleet)
-    found = [it for it in blockers(fleet) if it["reason"] == reason and site in str(it)]
-    assert [it["commands"] for it in found] == [[]]
-    assert found[0]["who"] or "who can act" in found[0]["message"]
+    candidate = [it for it in blockers(fleet) if it["reason"] == reason and site in str(it)]
+    assert [it["commands"] for it in candidate] == [[]]
+    assert candidate[0]["who"] or "who can act" in candidate[0]["message"]
 
 
 def test_the_note_of_a_dropped_revision_has_no_command(companies: Companies):
@@ -554,10 +554,10 @@ def test_the_commands_of_a_message_can_be_run(companies: Companies, _, begin, li
     fleet = companies.begin(at_rest)
     begin(fleet)
     reason = () if "--reason" in line or line[0] == "revoke" else ("--reason", "because")
-    said = fleet.later(minutes=1).run(*line, *reason, *ANN)
-    assert said.code in (1, 2, 4)
-    commands = re.findall(r"`(fanout [^`]+)`", said.err)
-    assert commands, said.err
+    result = fleet.later(minutes=1).run(*line, *reason, *ANN)
+    assert result.code in (1, 2, 4)
+    commands = re.findall(r"`(fanout [^`]+)`", result.err)
+    assert commands, result.err
     for command in commands:
         if not re.search(r" (VARIANT|FILE)\b", command):
             run(fleet, command)

@@ -54,12 +54,12 @@ def ask(server: str, query: str) -> ProbeResponse | ProbeFailure:
 
 def test_a_vector_has_labels_and_values(server):
     answer = ask(server, 'requests_total{site="ams", code="200"}')
-    [sample] = answer.value
-    assert sample["value"] == 400.0
-    assert (sample["metric"]["site"], sample["metric"]["code"]) == ("ams", "200")
+    [series] = answer.value
+    assert series["value"] == 400.0
+    assert (series["metric"]["site"], series["metric"]["code"]) == ("ams", "200")
 
 
-HEARD = [
+USABLE = [
     ("a scalar", "scalar(sum(latency{site='ams'}))", 0.25),
     ("a number", "1 / 4", 0.25),
     ("two series", "max by (site) (latency)",
@@ -67,7 +67,7 @@ HEARD = [
     ("nothing, but for `or vector(0)`", "sum(nothing) or vector(0)",
      [{"metric": {}, "value": 0.0}]),
 ]  # fmt: skip
-UNHEARD = [
+UNUSABLE = [
     ("no series", "nothing", "no series matches the query"),
     ("divided by nothing", "sum(requests_total{code='500'}) / sum(requests_total{code='500'})",
      "the series {} is NaN, which is no number to compare with"),
@@ -79,19 +79,23 @@ UNHEARD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("query", "value"), [row[1:] for row in HEARD], ids=[r[0] for r in HEARD])
-def test_heard(server, query, value):
+@pytest.mark.parametrize(
+    ("query", "value"), [row[1:] for row in USABLE], ids=[r[0] for r in USABLE]
+)
+def test_a_response_is_read(server, query, value):
     answer = ask(server, query)
     assert isinstance(answer, ProbeResponse), answer
     assert answer.value == value
 
 
-@pytest.mark.parametrize(("query", "told"), [r[1:] for r in UNHEARD], ids=[r[0] for r in UNHEARD])
-def test_unheard(server, query, told):
+@pytest.mark.parametrize(
+    ("query", "problem"), [r[1:] for r in UNUSABLE], ids=[r[0] for r in UNUSABLE]
+)
+def test_an_unusable_response_is_a_failure(server, query, problem):
     answer = ask(server, query)
     assert isinstance(answer, ProbeFailure)
     assert answer.message.startswith(f"{server}: ")
-    assert told in answer.message
+    assert problem in answer.message
 
 
 def company(root, server: str, **asked: str) -> Fleet:
@@ -129,7 +133,7 @@ def test_a_revision_that_is_slow_fails(tmp_path, server):
     assert stands(fleet)[0] == "Failed"
 
 
-def test_which_of_several_series_is_meant_is_not_guessed(tmp_path, server):
+def test_a_query_with_several_series_is_not_guessed(tmp_path, server):
     fleet = company(tmp_path, server, query="latency", cel="result[0].value < 1.0")
     state, words = stands(fleet)
     assert state == "Verifying"

@@ -9,7 +9,7 @@ PROMOTE = ("promote", "monitoring", "--stage", "prod", *WHY)
 SIGNED = "{name: prod, requires: [{name: signed-off, approval: {atLeast: 1, from: [sre]}}]}"
 
 
-def test_of_a_release_whose_decision_was_withdrawn(fleet: Fleet):
+def test_a_publication_after_a_withdrawn_decision_is_dated_by_the_later_one(fleet: Fleet):
     fleet.write(
         "policy.yaml", POLICY.replace("{name: prod, after: {stages: [dev], soak: 1h}}", SIGNED)
     )

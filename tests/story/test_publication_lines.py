@@ -110,7 +110,7 @@ def test_the_same_input_gives_the_same_vendor_commit(fleet: Fleet, tmp_path: Pat
 
 @pytest.mark.parametrize("tags", ["Each", "None"])
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
-def test_what_a_person_merged_is_found_by_its_statement(fleet: Fleet, how: str, tags: str):
+def test_a_merge_by_a_person_is_recognized_by_its_statement(fleet: Fleet, how: str, tags: str):
     declare_tags(fleet, tags).sweep()
     repo = fleet.repos["edge"]
     merged = merge_by_hand(repo, how)
@@ -125,7 +125,7 @@ def test_what_a_person_merged_is_found_by_its_statement(fleet: Fleet, how: str, 
 
 
 @pytest.mark.parametrize("how", ["merge", "squash", "rebase"])
-def test_what_a_person_merged_outlives_the_records(fleet: Fleet, how: str):
+def test_a_merge_by_a_person_outlives_the_records(fleet: Fleet, how: str):
     fleet.sweep()
     repo = fleet.repos["edge"]
     merge_by_hand(repo, how)

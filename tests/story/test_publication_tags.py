@@ -22,14 +22,14 @@ def conditions(fleet: Fleet) -> dict[str, str]:
     return {it["type"]: it["message"] for it in fleet.variants()[BER]["conditions"]}
 
 
-def test_a_deleted_tag_is_told_with_the_commit_to_put_it_back_on(fleet: Fleet):
+def test_a_deleted_tag_is_reported_with_the_commit_to_put_it_back_on(fleet: Fleet):
     edge = fleet.repos["edge"]
     commit = edge.refs()[V2]
     edge.git("update-ref", "-d", V2)
-    told = fleet.sweep()
-    assert told.code == 3
-    assert told.err.count(f"tag {BER}/v2 ") == 1
-    assert f"{commit}:{V2}" in told.err
+    sentence = fleet.sweep()
+    assert sentence.code == 3
+    assert sentence.err.count(f"tag {BER}/v2 ") == 1
+    assert f"{commit}:{V2}" in sentence.err
     assert f"tag {BER}/v2 " in conditions(fleet)["TagMissing"]
     assert "TagMissing" in fleet.run("get", "variants").out
     for subject in ("monitoring", "monitoring/prod", f"monitoring/prod/edge:{BER}"):
@@ -40,25 +40,25 @@ def test_a_deleted_tag_is_told_with_the_commit_to_put_it_back_on(fleet: Fleet):
     assert mended.err == ""
 
 
-def test_a_moved_tag_is_told_with_both_commits(fleet: Fleet):
+def test_a_moved_tag_is_reported_with_both_commits(fleet: Fleet):
     edge = fleet.repos["edge"]
     commit, other = edge.refs()[V2], edge.refs()[V1]
     edge.git("update-ref", V2, other)
-    told = fleet.sweep()
-    assert told.code == 3
-    assert f"tag {BER}/v2 " in told.err
-    assert other[:12] in told.err
-    assert commit in told.err
+    sentence = fleet.sweep()
+    assert sentence.code == 3
+    assert f"tag {BER}/v2 " in sentence.err
+    assert other[:12] in sentence.err
+    assert commit in sentence.err
     assert "TagMoved" in conditions(fleet)
     assert "TagMissing" not in conditions(fleet)
 
 
-def test_both_are_told_where_upstream_has_lost_its_tag_too(fleet: Fleet):
+def test_missing_tags_of_upstream_and_downstream_are_both_reported(fleet: Fleet):
     fleet.repos["edge"].git("update-ref", "-d", V2)
     fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v2")
-    told = conditions(fleet)["TagMissing"]
-    assert "monitoring/v2" in told
-    assert f"{BER}/v2" in told
+    sentence = conditions(fleet)["TagMissing"]
+    assert "monitoring/v2" in sentence
+    assert f"{BER}/v2" in sentence
 
 
 def goes_back(fleet: Fleet) -> None:
@@ -115,7 +115,7 @@ def test_a_rollback_without_a_revision_finds_the_one_before(fleet: Fleet):
     assert fleet.published()[BER] == "v1"
 
 
-def test_what_was_never_published_is_still_said_to_be_so(fleet: Fleet):
+def test_a_rollback_to_an_unpublished_revision_is_refused(fleet: Fleet):
     fleet.repos["edge"].git("update-ref", "-d", V1)
     refused = rollback(fleet, "--revision", "v7")
     assert refused.code == 4
@@ -156,10 +156,10 @@ def test_the_number_of_a_deleted_tag_is_not_used_again(
     assert [it["status"]["tag"] for it in items] == [f"{BER}/v{it}" for it in (3, 2, 1)]
     # It stays told, and can be put back as the message says.
     assert fleet.run("status").code == 3
-    told = conditions(fleet)["TagMissing"]
-    [command] = re.findall(r"`(git push [^`]+)`", told)
+    sentence = conditions(fleet)["TagMissing"]
+    [command] = re.findall(r"`(git push [^`]+)`", sentence)
     assert command.endswith(f"{commit}:{V2}")
-    assert "in a clone of edge, run" in told
+    assert "in a clone of edge, run" in sentence
     clone = fleet.root / "clone"
     subprocess.run(["git", "clone", "-q", edge.path, clone], check=True)
     subprocess.run(command.split(), cwd=clone, check=True, capture_output=True)
@@ -185,12 +185,12 @@ def test_the_number_of_a_tag_deleted_after_a_merge_by_hand_is_not_used_again(fle
 def test_a_tag_with_thousands_of_digits_is_of_no_publication(fleet: Fleet):
     edge = fleet.repos["edge"]
     packed = Path(edge.path) / "packed-refs"
-    known = packed.read_text(encoding="ascii") if packed.exists() else ""
+    packed_refs = packed.read_text(encoding="ascii") if packed.exists() else ""
     line = f"{edge.refs()[V2]} refs/tags/{BER}/v{'9' * 5000}\n"
-    packed.write_text(known + line, encoding="ascii")
+    packed.write_text(packed_refs + line, encoding="ascii")
     releases(fleet)
     for _ in range(3):
         done = fleet.later(minutes=1).sweep()
         assert "InternalError" not in done.err
-    packed.write_text(known, encoding="ascii")  # libgit2 takes no such name either
+    packed.write_text(packed_refs, encoding="ascii")  # libgit2 takes no such name either
     assert f"{BER}/v3" in edge.tags()

@@ -121,12 +121,12 @@ def test_a_draft_that_somebody_commits_to_is_not_rewritten_over_it(
     assert fleet.condition("sites/ams")[0] == "MergeConflict"
 
 
-def test_a_push_that_fails_is_told_once_however_many_drafts_were_in_it(fleet: Fleet):
+def test_a_push_that_fails_is_reported_once_however_many_drafts_were_in_it(fleet: Fleet):
     fleet.repos["edge"].hook("pre-receive", "exit 1")
     swept = fleet.sweep("--drafts-only")
     assert swept.code == 3
-    (told,) = (line for line in swept.err.splitlines() if line.startswith("failed: "))
-    assert "failed: write the draft of edge:sites/ams at v1 and 1 more: " in told
+    (failed_line,) = (line for line in swept.err.splitlines() if line.startswith("failed: "))
+    assert "failed: write the draft of edge:sites/ams at v1 and 1 more: " in failed_line
     outcomes = fleet.sweep("--drafts-only", "-o", "json").json["outcomes"]
     failed = {it["path"] for it in outcomes if not it["done"]}
     assert failed == {"sites/ams", "sites/ber"}

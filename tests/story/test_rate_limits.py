@@ -60,7 +60,7 @@ def test_a_policy_with_many_requests_does_not_starve_another(fleet: ForgeFleet):
     assert all(it["until"].endswith("Z") for it in waiting)
 
 
-def test_what_waits_is_planned_again_until_all_is_there(fleet: ForgeFleet):
+def test_waiting_requests_are_planned_until_all_are_open(fleet: ForgeFleet):
     planned = fleet.plan()
     assert f"{fleet.gitea.host}: 10 requests, 22 calls, 0 refs: about 2 hours at" in planned.out
     swept = fleet.sweep()

@@ -54,21 +54,21 @@ def choices(expression: ast.expr) -> Iterator[ast.expr]:
 
 
 def test_every_reason_is_on_the_list():
-    known = {reason.value for reason in Reason}
+    listed = {reason.value for reason in Reason}
     unknown = [
         f"{path.relative_to(PACKAGE)}:{line}: {word}"
         for path in MODULES
         for line, word in reasons(path)
-        if word not in known
+        if word not in listed
     ]
     assert unknown == []
 
 
 def test_the_test_finds_reasons_at_all():
-    found = [word for path in MODULES for _, word in reasons(path)]
-    assert {"TagMoved", "ExpressionError", "RemoteMoved", "DiskFull"} <= set(found)
+    words = [word for path in MODULES for _, word in reasons(path)]
+    assert {"TagMoved", "ExpressionError", "RemoteMoved", "DiskFull"} <= set(words)
 
 
-def test_whatever_takes_a_reason_by_its_place_is_still_called_so():
+def test_every_listed_callee_with_a_reason_argument_is_called():
     callees = {callee(call) for path in MODULES for call in calls(path)}
     assert PLACES.keys() - callees == set()

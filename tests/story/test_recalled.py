@@ -84,10 +84,10 @@ def suspension(fleet: Fleet) -> None:
 
 
 def promotion_by_hand(fleet: Fleet) -> None:
-    told = fleet.run(
+    result = fleet.run(
         "promote", "monitoring", "--stage", "prod", "--override", "soak", "--reason", "why"
     )
-    assert told.code == 0, told.err
+    assert result.code == 0, result.err
 
 
 def automation_off(fleet: Fleet) -> None:
@@ -163,7 +163,7 @@ PAIRS = [
 ]
 
 
-def said(program: Program) -> list[object]:
+def results_of(program: Program) -> list[object]:
     """All that a pass of the program comes to, now."""
     seen = program.observe(PassMode())
     return [
@@ -185,10 +185,10 @@ def same(fleet: Fleet, changes: tuple[Change, ...]) -> None:
             change(fleet)
             fleet.later(minutes=1)
             with fleet.opened() as other:
-                anew = said(other)
+                anew = results_of(other)
             force_setattr(staying, "settings", fleet.settings())
-            assert said(staying) == anew, change.__name__
-            assert said(staying) == anew, f"{change.__name__}, and once more"
+            assert results_of(staying) == anew, change.__name__
+            assert results_of(staying) == anew, f"{change.__name__}, and once more"
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda it: it.__name__.replace("_", " "))

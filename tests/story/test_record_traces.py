@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import POLICY, Fleet
-from rewinding import ACCEPT, BOOK, SUSPEND, WHY, head, held, moved, put_back
+from rewinding import ACCEPT, RECORDS_BRANCH, SUSPEND, WHY, head, held, moved, put_back
 
 TRACES = "refs/heads/fanout/default/_records"
 REPOSITORIES = ("edge", "core")
@@ -35,7 +35,7 @@ def traces(fleet: Fleet, policy: str = "default/monitoring") -> dict[str, str]:
 
 def last_record(fleet: Fleet) -> str:
     form = "--format=%(trailers:key=Fanout-Record,valueonly)"
-    return fleet.records().git("log", form, BOOK).split()[0]
+    return fleet.records().git("log", form, RECORDS_BRANCH).split()[0]
 
 
 def test_a_suspension_is_not_forgotten_by_a_machine_that_never_read_it(fleet: Fleet):
@@ -43,16 +43,16 @@ def test_a_suspension_is_not_forgotten_by_a_machine_that_never_read_it(fleet: Fl
     before = head(fleet)
     assert fleet.run(*SUSPEND).code == 0
     put_back(fleet, before)
-    told = held(moved(fleet, "another"))
-    assert "is named in" in told
-    assert "fanout accept-records monitoring" in told
+    output = held(moved(fleet, "another"))
+    assert "is named in" in output
+    assert "fanout accept-records monitoring" in output
 
 
-def test_also_where_no_pass_followed_the_loss_of_its_branch(fleet: Fleet):
+def test_a_suspension_is_missed_when_no_pass_followed_the_loss_of_its_branch(fleet: Fleet):
     assert fleet.run(*SUSPEND).code == 0
     fleet.policy("other")
     fleet.settle()
-    fleet.records().git("update-ref", "-d", BOOK)
+    fleet.records().git("update-ref", "-d", RECORDS_BRANCH)
     swept = moved(fleet, "another").sweep()
     assert swept.code == 3
     assert "default/monitoring" in swept.err
@@ -97,7 +97,7 @@ def test_each_decision_that_stops_something_is_named_in_all_repositories(fleet: 
     held(moved(fleet, "another"))
 
 
-def test_what_stops_nothing_leaves_no_trace(fleet: Fleet):
+def test_a_record_that_stops_no_variant_leaves_no_trace(fleet: Fleet):
     fleet.report("dev", "v1")
     fleet.settle()
     fleet.later(minutes=1).release("v2")
@@ -127,7 +127,7 @@ def test_a_dry_run_leaves_no_trace(fleet: Fleet):
 
 
 @pytest.mark.parametrize("refused", ["by a hook", "by silence"])
-def test_a_repository_that_cannot_take_it_is_told_and_written_when_it_answers(
+def test_a_repository_that_cannot_take_it_is_reported_and_written_when_it_answers(
     fleet: Fleet, refused: str
 ):
     fleet.report("dev", "v1")

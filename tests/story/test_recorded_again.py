@@ -77,7 +77,7 @@ def in_conflict(root: Path) -> Fleet:
 
 
 @company
-def gone(root: Path) -> Fleet:
+def with_an_orphan(root: Path) -> Fleet:
     """Two sites of which one has no target any more."""
     made = two_sites(root)
     made.write("promotion.yaml", OFF)
@@ -99,7 +99,7 @@ VERBS: dict[str, tuple[str, Line]] = {
     "approve": ("asking", ("approve", *PROD, "--revision", "v1", *WHY[2:])),
     "suspend": ("at_v2", ("suspend", *PROD, *WHY)),
     "resolve": ("in_conflict", ("resolve", "monitoring", "--take", "local", *WHY)),
-    "remove": ("gone", ("remove", "monitoring", "--all-gone", "--edited", *WHY)),
+    "remove": ("with_an_orphan", ("remove", "monitoring", "--all-gone", "--edited", *WHY)),
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def records(fleet: Fleet) -> list[str]:
     return [item["metadata"]["name"] for item in items]
 
 
-def world(fleet: Fleet) -> object:
+def read_outcome(fleet: Fleet) -> object:
     """What is there when all is done that follows: contents of branches, tags, states, records."""
     fleet.settle()
     trees = {
@@ -145,7 +145,7 @@ def test_killed_after_its_record_it_answers_as_undisturbed(
     copy_tree(str(fleet.root), str(kept))
     first = fleet.run(*line)
     assert first.code == 0, first.err
-    wanted = world(fleet)
+    wanted = read_outcome(fleet)
     shutil.rmtree(fleet.root)
     copy_tree(str(kept), str(fleet.root))
     before = records(fleet)
@@ -155,7 +155,7 @@ def test_killed_after_its_record_it_answers_as_undisturbed(
     again = fleet.run(*line)
     assert again.code == 0, again.err
     assert "already" in again.out + again.err
-    assert world(fleet) == wanted
+    assert read_outcome(fleet) == wanted
     shutil.rmtree(kept)
 
 
@@ -164,19 +164,19 @@ def test_run_again_after_it_was_done_it_answers_the_same(case: str, request: pyt
     name, line = VERBS[case]
     fleet: Fleet = request.getfixturevalue(name)
     assert fleet.run(*line).code == 0
-    said = records(fleet)
+    recorded = records(fleet)
     again = fleet.later(minutes=2).run(*line)
     assert again.code == 0, again.err
     assert "already" in again.out + again.err
-    assert records(fleet) == said
+    assert records(fleet) == recorded
 
 
 def test_a_promotion_that_is_carried_out_leaves_nothing_to_do(drafted: Fleet):
     line = VERBS["promote"][1]
     assert drafted.run(*line).code == 0
-    said = records(drafted)
+    recorded = records(drafted)
     again = drafted.later(minutes=2).run(*line)
-    assert (again.code, records(drafted)) == (0, said)
+    assert (again.code, records(drafted)) == (0, recorded)
     assert drafted.published() == {BER: "v3", CPH: "v3"}
 
 
@@ -189,7 +189,7 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same(
     name, line = VERBS[case]
     fleet: Fleet = request.getfixturevalue(name)
     with killer(fleet) as driver:
-        assert driver.everywhere(list(line), lambda: world(fleet)) > 5
+        assert driver.everywhere(list(line), lambda: read_outcome(fleet)) > 5
 
 
 #   what is said in between, how many minutes pass, the line that is new then
@@ -209,13 +209,15 @@ NEW: dict[str, tuple[str, tuple[Line, ...], int, str]] = {
 
 
 @pytest.mark.parametrize("case", NEW)
-def test_what_may_change_something_is_recorded_anew(case: str, request: pytest.FixtureRequest):
-    name, said, minutes, verb = NEW[case]
+def test_a_command_that_may_change_a_state_is_recorded_anew(
+    case: str, request: pytest.FixtureRequest
+):
+    name, lines, minutes, verb = NEW[case]
     fleet: Fleet = request.getfixturevalue(name)
-    for line in said:
+    for line in lines:
         fleet.run(*line)
         fleet.later(minutes=1)
     before = records(fleet)
-    told = fleet.later(minutes=minutes).run(*VERBS[verb][1])
-    assert "already recorded" not in told.out, told.out
+    result = fleet.later(minutes=minutes).run(*VERBS[verb][1])
+    assert "already recorded" not in result.out, result.out
     assert len(records(fleet)) == len(before) + 1

@@ -8,7 +8,7 @@ import pytest
 from forge_fleet import SECRET, ForgeFleet
 from gitea_server import Gitea
 
-BOOK = "refs/heads/fanout/default/default/monitoring"
+RECORDS_BRANCH = "refs/heads/fanout/default/default/monitoring"
 WHY = ("--reason", "why", "--by", "Ann <ann@example.com>")
 SUSPEND = ("suspend", "monitoring", *WHY)
 
@@ -38,10 +38,10 @@ def place_records(fleet: ForgeFleet, secret: str = "") -> None:
 def test_records_are_written_and_read_with_the_token(fleet: ForgeFleet):
     assert fleet.sweep().code == 0
     records = fleet.repos["records"]
-    assert BOOK in records.refs()
+    assert RECORDS_BRANCH in records.refs()
     assert not (fleet.root / "state" / "records.git").exists()
     assert fleet.run(*SUSPEND).code == 0
-    assert any(it.startswith("records/") for it in records.files(BOOK))
+    assert any(it.startswith("records/") for it in records.files(RECORDS_BRANCH))
     assert "refs/heads/fanout/default/_records" in fleet.repos["edge"].refs()
     fleet.state = "another"
     assert fleet.sweep().code == 0
@@ -58,7 +58,7 @@ def test_the_secret_is_also_for_a_repository_that_an_option_names(fleet: ForgeFl
     config.write_text(f"{config.read_text()}records:\n  secretRef: {{name: {SECRET}}}\n")
     url = fleet.gitea.git_url("records", owner=fleet.owner)
     assert fleet.sweep("--records", url).code == 0
-    assert BOOK in fleet.repos["records"].refs()
+    assert RECORDS_BRANCH in fleet.repos["records"].refs()
 
 
 def test_without_a_secret_the_message_is_about_http(fleet: ForgeFleet):
@@ -70,7 +70,7 @@ def test_without_a_secret_the_message_is_about_http(fleet: ForgeFleet):
     assert_silent(swept.err)
 
 
-def test_a_token_that_was_revoked_is_told_with_the_name_of_its_secret(fleet: ForgeFleet):
+def test_a_token_that_was_revoked_is_reported_with_the_name_of_its_secret(fleet: ForgeFleet):
     assert fleet.sweep().code == 0
     fleet.gitea.revoke_tokens(fleet.bot)
     swept = fleet.sweep()
@@ -80,7 +80,7 @@ def test_a_token_that_was_revoked_is_told_with_the_name_of_its_secret(fleet: For
     assert_silent(swept.err)
 
 
-def test_a_token_that_may_only_read_is_told(fleet: ForgeFleet):
+def test_a_token_that_may_only_read_is_reported(fleet: ForgeFleet):
     fleet.gitea.add_token(fleet.bot, "read:repository")
     recorded = fleet.run(*SUSPEND)
     assert recorded.code != 0
@@ -88,7 +88,7 @@ def test_a_token_that_may_only_read_is_told(fleet: ForgeFleet):
     assert_silent(recorded.err)
 
 
-def test_a_repository_that_the_account_cannot_see_is_told(fleet: ForgeFleet):
+def test_a_repository_that_the_account_cannot_see_is_reported(fleet: ForgeFleet):
     path = f"/repos/{fleet.owner}/records/collaborators/{fleet.bot}"
     fleet.gitea.ask("DELETE", path)
     swept = fleet.sweep()

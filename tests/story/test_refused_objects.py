@@ -58,10 +58,10 @@ def test_records_that_git_refuses_hold_their_policy_alone(fleet: Fleet):
     good = records.refs()[f"refs/heads/{branch}"]
     commit(records, branch, tree=bad_tree(records))
     fleet.release("v2")
-    told = fleet.later(minutes=1).sweep()
-    assert told.code == 3
-    assert "other" in told.err
-    assert "hasDotgit" in told.err
+    result = fleet.later(minutes=1).sweep()
+    assert result.code == 3
+    assert "other" in result.err
+    assert "hasDotgit" in result.err
     fleet.later(minutes=1).sweep()
     published = fleet.published()
     assert published["sites/ams"] == "v2"

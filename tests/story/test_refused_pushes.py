@@ -120,7 +120,7 @@ def ready_of(item: dict) -> tuple[str, str, str]:
 @pytest.mark.parametrize(
     ("_", "forbid", "words"), SERVER_POLICIES, ids=map(itemgetter(0), SERVER_POLICIES)
 )
-def test_what_a_server_refuses_for_good_is_told_everywhere_until_it_is_taken(
+def test_a_lasting_refusal_of_a_push_is_shown_everywhere_until_it_ends(
     fleet: Fleet, _: str, forbid, words: str
 ):
     forbid(fleet.repos["edge"])
@@ -168,7 +168,7 @@ def test_what_a_server_refuses_for_good_is_told_everywhere_until_it_is_taken(
     fleet.repos["edge"].fsck()
 
 
-def test_an_account_that_may_only_read_is_told(fleet: Fleet, monkeypatch):
+def test_an_account_that_may_only_read_is_reported(fleet: Fleet, monkeypatch):
     monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file:http")
     repo = fleet.repos["edge"]
     with serving(repo.path.parent) as server:
@@ -306,7 +306,7 @@ def test_drafts_go_on_by_commits_on_top_where_forced_pushes_are_refused(
 
 
 @pytest.mark.diagonal
-def test_a_pass_that_is_killed_while_it_leaves_something_out_is_gone_on_with(tmp_path: Path):
+def test_a_pass_that_is_killed_while_it_omits_refused_refs_is_continued(tmp_path: Path):
     root = tmp_path / "live"
     root.mkdir()
     fleet = build(root, PLAIN)
@@ -367,7 +367,7 @@ def test_drafts_of_stages_go_on_by_commits_on_top(fleet: Fleet, _, forbid):
     repo.fsck()
 
 
-def test_a_removal_that_is_refused_is_told_and_keeps_no_other_publication(fleet: Fleet):
+def test_a_removal_that_is_refused_is_reported_and_keeps_no_other_publication(fleet: Fleet):
     fleet.settle()
     repo = fleet.repos["edge"]
     script = """while read old new ref; do

@@ -54,7 +54,7 @@ SERVER_POLICIES = [
 @pytest.mark.parametrize(
     ("_", "forbid", "allow", "words"), SERVER_POLICIES, ids=map(itemgetter(0), SERVER_POLICIES)
 )
-def test_what_gitea_refuses_is_told_until_it_is_taken(
+def test_a_push_refused_by_gitea_is_shown_until_it_is_accepted(
     fleet: ForgeFleet, _: str, forbid, allow, words: str
 ):
     assert fleet.sweep().code == 0

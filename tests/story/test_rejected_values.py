@@ -61,8 +61,8 @@ def committed(fleet: Fleet) -> str:
 
 def ruled(fleet: Fleet) -> str:
     policy = (fleet.root / "policies" / "policy.yaml").read_text()
-    said = policy.replace("  stages:\n", "  onConflict: LocalWins\n  stages:\n")
-    fleet.write("policy.yaml", said)
+    local_wins = policy.replace("  stages:\n", "  onConflict: LocalWins\n  stages:\n")
+    fleet.write("policy.yaml", local_wins)
     return OTHER
 
 
@@ -70,26 +70,26 @@ WAYS = [accepted, resolved, committed, ruled]
 
 
 @pytest.mark.parametrize("decide", WAYS, ids=lambda it: it.__name__)
-def test_what_was_decided_against_is_told_wherever_people_look(fleet: Fleet, decide):
+def test_rejected_values_are_shown_in_commits_conditions_and_explanations(fleet: Fleet, decide):
     conflict(fleet)
     line = decide(fleet)
     fleet.later(minutes=1).settle()
     assert fleet.published() == {AMS: "v2"}
     assert line in message(fleet)
     assert message(fleet).splitlines()[-1].startswith("Fanout-")
-    told = condition(fleet, "ConflictsDecided")
-    assert (told["status"], told["reason"]) == ("True", "ConflictDecided")
-    assert line in told["message"]
+    shown = condition(fleet, "ConflictsDecided")
+    assert (shown["status"], shown["reason"]) == ("True", "ConflictDecided")
+    assert line in shown["message"]
     assert line in fleet.run("explain", f"monitoring/dev/{AMS}").out
     row = next(it for it in fleet.run("get", "variants").out.splitlines() if AMS in it)
     assert "ConflictsDecided" in row
 
 
-def test_the_undecided_conflict_of_a_draft_is_told_with_both_values(fleet: Fleet):
+def test_the_undecided_conflict_of_a_draft_is_reported_with_both_values(fleet: Fleet):
     conflict(fleet)
-    told = condition(fleet, "MergeConflict")
-    assert (told["status"], told["reason"]) == ("True", "MergeConflict")
-    assert LINE in told["message"]
+    shown = condition(fleet, "MergeConflict")
+    assert (shown["status"], shown["reason"]) == ("True", "MergeConflict")
+    assert LINE in shown["message"]
     assert LINE in fleet.repos["edge"].git("log", "-1", "--format=%B", BRANCH)
     assert condition(fleet, "ConflictsDecided") == {}
 
@@ -113,7 +113,7 @@ def test_a_message_from_a_template_tells_it_too(fleet: Fleet):
     assert "\n\nTicket: OPS-1\nFanout-Records: " in message(fleet)
 
 
-def test_no_value_of_a_secret_is_told(fleet: Fleet):
+def test_no_value_of_a_secret_is_shown(fleet: Fleet):
     edge, path = fleet.repos["edge"], f"{AMS}/secret.yaml"
     fleet.release("v2", {"secret.yaml": SECRET.format("old-one")})
     fleet.later(minutes=1).settle()
@@ -133,7 +133,7 @@ def test_no_value_of_a_secret_is_told(fleet: Fleet):
         assert not {word for word in ("old-one", "here-one", "there-one") if word in text}
 
 
-def test_a_variant_written_by_hand_is_held_and_told_of_alike(fleet: Fleet):
+def test_a_variant_written_by_hand_is_held_and_reported_the_same(fleet: Fleet):
     fleet.remove("policy.yaml")
     fleet.write("mine.yaml", MINE)
     fleet.write("promotion.yaml", PROMOTION + "  variants: [mine]\n")

@@ -23,7 +23,7 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def gone(fleet: Fleet, site: str = "ams") -> str:
+def remove_target(fleet: Fleet, site: str = "ams") -> str:
     """Take the site away; answers the name of its variant."""
     before = fleet.run("get", "variants", "-o", "json").items
     fleet.remove(f"site-{site}.yaml")
@@ -44,8 +44,8 @@ def orphaning(fleet: Fleet) -> None:
     fleet.write("policy.yaml", text)
 
 
-def test_its_package_leaves_the_branch_in_one_commit_and_its_tags_stay(fleet: Fleet):
-    edge, name = fleet.repos["edge"], gone(fleet)
+def test_a_removed_package_leaves_the_branch_in_a_single_commit_and_its_tags_stay(fleet: Fleet):
+    edge, name = fleet.repos["edge"], remove_target(fleet)
     before, others = edge.refs(), [it for it in edge.files() if not it.startswith(AMS)]
     done = remove(fleet, name)
     assert (done.code, done.err) == (0, "")
@@ -61,8 +61,8 @@ def test_its_package_leaves_the_branch_in_one_commit_and_its_tags_stay(fleet: Fl
     edge.fsck()
 
 
-def test_nothing_is_said_of_it_any_more_and_the_others_are_untouched(fleet: Fleet):
-    name = gone(fleet)
+def test_a_removed_variant_is_mentioned_no_more_and_the_others_are_untouched(fleet: Fleet):
+    name = remove_target(fleet)
     core = fleet.repos["core"].refs()
     assert remove(fleet, name).code == 0
     swept = fleet.sweep()
@@ -76,17 +76,17 @@ def test_nothing_is_said_of_it_any_more_and_the_others_are_untouched(fleet: Flee
 
 
 def test_the_decision_is_on_record_and_troubles_no_gate(fleet: Fleet):
-    remove(fleet, gone(fleet))
-    records, book = fleet.records(), "fanout/default/default/monitoring"
-    said = [it for it in records.files(book) if it.startswith("records/")]
-    assert '"action":"ConfirmRemoval"' in records.file(book, said[-1])
-    assert "ann@example.com" in records.git("log", "--format=%ae", book)
+    remove(fleet, remove_target(fleet))
+    records, records_branch = fleet.records(), "fanout/default/default/monitoring"
+    record_files = [it for it in records.files(records_branch) if it.startswith("records/")]
+    assert '"action":"ConfirmRemoval"' in records.file(records_branch, record_files[-1])
+    assert "ann@example.com" in records.git("log", "--format=%ae", records_branch)
     assert fleet.states() == {BER: "Verifying", "sites/cph": "Verifying"}
 
 
 def test_with_orphan_the_package_stays_and_fanout_knows_nothing_of_it(fleet: Fleet):
     orphaning(fleet)
-    edge, name = fleet.repos["edge"], gone(fleet)
+    edge, name = fleet.repos["edge"], remove_target(fleet)
     head = edge.refs()["refs/heads/main"]
     done = remove(fleet, name)
     assert done.code == 0, done.err
@@ -100,7 +100,7 @@ def test_with_orphan_the_package_stays_and_fanout_knows_nothing_of_it(fleet: Fle
 
 
 def test_a_site_that_comes_back_gets_its_variant_anew(fleet: Fleet):
-    remove(fleet, gone(fleet))
+    remove(fleet, remove_target(fleet))
     fleet.site("ams", "dev", "edge")
     fleet.settle()
     assert fleet.published()[AMS] == "v1"
@@ -120,7 +120,7 @@ def test_a_site_that_comes_back_is_released_once_while_it_waits_for_approval(fle
 def test_an_open_draft_goes_with_it(fleet: Fleet):
     fleet.release("v2")
     fleet.later(minutes=1).sweep("--drafts-only")
-    name = gone(fleet)
+    name = remove_target(fleet)
     assert remove(fleet, name).code == 0
     assert fleet.repos["edge"].drafts() == ["sites/ber/monitoring"]
 
@@ -129,18 +129,18 @@ def test_a_variant_that_was_never_published_is_a_draft_and_no_more(fleet: Fleet)
     fleet.site("dub", "dev", "edge")
     fleet.sweep("--drafts-only")
     edge, head = fleet.repos["edge"], fleet.repos["edge"].refs()["refs/heads/main"]
-    done = remove(fleet, gone(fleet, "dub"))
+    done = remove(fleet, remove_target(fleet, "dub"))
     assert (done.code, edge.drafts()) == (0, [])
     assert edge.refs()["refs/heads/main"] == head
     assert fleet.sweep().err == ""
 
 
-def test_a_stranger_s_package_at_the_path_of_a_draft_stays(fleet: Fleet):
+def test_a_foreign_package_at_the_path_of_a_draft_stays(fleet: Fleet):
     fleet.site("dub", "dev", "edge")
     fleet.sweep("--drafts-only")
     edge = fleet.repos["edge"]
     edge.commit("main", {"sites/dub/notes.txt": "mine\n"})
-    assert remove(fleet, gone(fleet, "dub")).code == 0
+    assert remove(fleet, remove_target(fleet, "dub")).code == 0
     assert edge.file("main", "sites/dub/notes.txt") == "mine\n"
 
 
@@ -169,9 +169,9 @@ EDITS = [
 
 
 @pytest.mark.parametrize(("_", "edit", "words"), EDITS, ids=[row[0] for row in EDITS])
-def test_what_people_have_changed_goes_only_when_they_say_so(fleet: Fleet, _, edit, words):
+def test_an_edited_package_is_removed_only_with_edited(fleet: Fleet, _, edit, words):
     edit(fleet)
-    name, before = gone(fleet), fleet.refs()
+    name, before = remove_target(fleet), fleet.refs()
     refused = remove(fleet, name)
     assert refused.code == 4
     assert words in refused.err
@@ -185,12 +185,12 @@ def test_what_people_have_changed_goes_only_when_they_say_so(fleet: Fleet, _, ed
 def test_edits_do_not_matter_where_the_package_stays(fleet: Fleet):
     edit_package(fleet)
     orphaning(fleet)
-    assert remove(fleet, gone(fleet)).code == 0
+    assert remove(fleet, remove_target(fleet)).code == 0
     assert fleet.repos["edge"].file("main", f"{AMS}/deployment.yaml") == EDITED
 
 
 def test_a_variant_whose_target_is_there_is_refused(fleet: Fleet):
-    name = gone(fleet)
+    name = remove_target(fleet)
     fleet.site("ams", "dev", "edge")
     before = fleet.refs(), fleet.records().refs()
     refused = remove(fleet, name)
@@ -210,7 +210,7 @@ def test_a_name_that_nothing_has_is_refused(fleet: Fleet):
 
 
 def test_a_repository_without_any_other_variant_is_found(fleet: Fleet):
-    name = gone(fleet, "cph")
+    name = remove_target(fleet, "cph")
     done = remove(fleet, name)
     assert done.code == 0, done.err
     core = fleet.repos["core"]
@@ -221,7 +221,7 @@ def test_a_repository_without_any_other_variant_is_found(fleet: Fleet):
 
 
 def test_a_repository_that_nobody_declares_is_named(fleet: Fleet):
-    name = gone(fleet, "cph")
+    name = remove_target(fleet, "cph")
     fleet.remove("repository-core.yaml")
     refused = remove(fleet, name)
     assert refused.code == 2
@@ -239,13 +239,13 @@ def test_a_package_that_was_removed_by_hand_is_forgotten(fleet: Fleet):
     edge = fleet.repos["edge"]
     edge.commit("main", dict.fromkeys((it for it in edge.files() if it.startswith(AMS)), None))
     head = edge.refs()["refs/heads/main"]
-    done = remove(fleet, gone(fleet))
+    done = remove(fleet, remove_target(fleet))
     assert (done.code, edge.refs()["refs/heads/main"]) == (0, head)
     assert fleet.sweep().err == ""
 
 
 def test_a_removal_that_the_remote_refuses_is_finished_by_a_rerun(fleet: Fleet):
-    edge, name = fleet.repos["edge"], gone(fleet)
+    edge, name = fleet.repos["edge"], remove_target(fleet)
     edge.hook("pre-receive", "echo no; exit 1")
     before = edge.refs()
     assert remove(fleet, name).code not in (0, 2)
@@ -286,21 +286,21 @@ STOPS = [
 
 @pytest.mark.parametrize(("_", "stop", "reason"), STOPS, ids=[row[0] for row in STOPS])
 @pytest.mark.parametrize("sites", ["ams", "ams ber cph"], ids=["one site", "every site"])
-def test_what_stops_the_policy_stops_no_removal(fleet: Fleet, _, stop, reason, sites):
-    names = [gone(fleet, site) for site in sites.split()]
+def test_a_stopped_policy_still_removes_variants(fleet: Fleet, _, stop, reason, sites):
+    names = [remove_target(fleet, site) for site in sites.split()]
     stop(fleet)
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["conditions"][0]["reason"] == reason
     for name in names:
         assert remove(fleet, name).code == 0
-    left = [it for it in fleet.repos["edge"].files() if it.startswith(AMS)]
-    assert left == []
-    told = fleet.run("get", "targets", "-o", "json").views
-    assert [it for it in told if it["target"] in names] == []
+    remaining = [it for it in fleet.repos["edge"].files() if it.startswith(AMS)]
+    assert remaining == []
+    views = fleet.run("get", "targets", "-o", "json").views
+    assert [it for it in views if it["target"] in names] == []
 
 
 def test_a_record_that_cannot_be_read_stops_a_removal(fleet: Fleet):
-    name, before = gone(fleet), fleet.refs()
+    name, before = remove_target(fleet), fleet.refs()
     fleet.records().commit("fanout/default/default/monitoring", {"records/x.json": "{ no record"})
     assert remove(fleet, name).code != 0
     assert fleet.refs() == before
@@ -320,8 +320,8 @@ def test_a_removal_that_is_killed_anywhere_is_finished_by_a_rerun(tmp_path: Path
     edge = fleet.repos["edge"]
 
     def outcome() -> object:
-        told = fleet.run("get", "targets", "-o", "json").views
-        return edge.refs(), [it["target"] for it in told]
+        views = fleet.run("get", "targets", "-o", "json").views
+        return edge.refs(), [it["target"] for it in views]
 
     with killer(fleet) as driver:
         line = ["remove", "monitoring", name, *ANN]

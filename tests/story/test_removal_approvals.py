@@ -6,61 +6,51 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, PLAIN, POLICY, PROMOTION, Fleet
+from fleet import PLAIN, PROMOTION, Fleet
 from killing import killer
 from moving import POLICY as MOVING
 from moving import place
+from removal_branches import (
+    AMS,
+    ANN,
+    APPROVE,
+    BER,
+    CPH,
+    MINE,
+    REMOVAL,
+    RENDERED,
+    SIGNED,
+    WHY,
+    approve,
+    automation_is_off,
+    build_with_approval,
+    head,
+    name_of,
+    package_is_edited,
+    packages,
+    require,
+    target_comes_back,
+)
 
-AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
-REMOVAL = "drafts/default/_removals/default.monitoring/dev"
-RENDERED = "fanout/default/rendered"
-ANN = ("--by", "Ann <ann@example.com>")
 BOB = ("--by", "Bob <bob@example.com>")
 EVE = ("--by", "Eve <eve@example.com>")
-WHY = ("--reason", "the site is closed", *ANN)
-APPROVE = ("approve", "monitoring", "--stage", "dev", "--removals")
 COMMAND = shlex.join(["fanout", *APPROVE])
-SIGNED = "{name: signed, approval: {from: [sre]}}"
 TWO = "{name: signed, approval: {from: [sre], atLeast: 2}}"
 EXPIRES = "{name: signed, approval: {from: [sre], expires: 1h}}"
 SEPARATE = PROMOTION + "  requiresSeparation: true\n"
-MINE = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
-
-
-def require(fleet: Fleet, *checks: str) -> None:
-    """Have the stage require approvals of a change, and so of a removal."""
-    requires = f"requires: [{', '.join(checks)}]"
-    fleet.write("policy.yaml", POLICY.replace("verification: [{name: e2e, report: {}}]", requires))
-
-
-def build(root: Path, sites: dict[str, tuple[str, str]]) -> Fleet:
-    """Sites of one stage whose packages are published, and which requires an approval now."""
-    made = Fleet.build(root, sites)
-    made.settle()
-    assert set(made.published().values()) == {"v1"}
-    require(made, SIGNED)
-    return made.later(minutes=1)
 
 
 @company
 def fleet(root: Path) -> Fleet:
     """Three sites of one stage in one repository."""
-    return build(root, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge")))
+    return build_with_approval(root)
 
 
 @company
 def spread(root: Path) -> Fleet:
     """Four sites of one stage in two repositories."""
     sites = dict.fromkeys(("ams", "ber"), ("dev", "edge"))
-    return build(root, sites | dict.fromkeys(("cph", "dus"), ("dev", "core")))
-
-
-def head(fleet: Fleet, branch: str, repository: str = "edge") -> str:
-    return fleet.repos[repository].refs().get(f"refs/heads/{branch}", "")
-
-
-def packages(fleet: Fleet, branch: str = "main", repository: str = "edge") -> set[str]:
-    return {it.rpartition("/")[0] for it in fleet.repos[repository].files(branch)} - {""}
+    return build_with_approval(root, sites | dict.fromkeys(("cph", "dus"), ("dev", "core")))
 
 
 def sweep(fleet: Fleet, *options: str) -> str:
@@ -73,12 +63,6 @@ def remove_site(fleet: Fleet, *sites: str) -> None:
     for site in sites or ("ams",):
         fleet.remove(f"site-{site}.yaml")
     sweep(fleet)
-
-
-def approve(fleet: Fleet, by: tuple[str, ...] = ANN, code: int = 0) -> str:
-    done = fleet.later(minutes=1).run(*APPROVE, *by)
-    assert done.code == code, done.err
-    return done.out.split()[0].rpartition("/")[2] if done.out else ""
 
 
 def holds(fleet: Fleet, site: str = "ams") -> list[tuple[str, str]]:
@@ -94,8 +78,8 @@ def holds(fleet: Fleet, site: str = "ams") -> list[tuple[str, str]]:
 def missing(fleet: Fleet) -> str:
     """The sentence about the approvals that a removal lacks; "" if it lacks none."""
     problems = fleet.run("plan", "-o", "json").json["holds"]
-    found = [it["message"] for it in problems if it["reason"] == "ApprovalMissing"]
-    return found[0] if found else ""
+    sentences = [it["message"] for it in problems if it["reason"] == "ApprovalMissing"]
+    return sentences[0] if sentences else ""
 
 
 def states(fleet: Fleet) -> list[tuple[str, str]]:
@@ -239,7 +223,7 @@ COUNTED: list[tuple[str, str, Callable[[Fleet], None], str | None]] = [
 @pytest.mark.parametrize(
     ("_", "check", "happens", "sentence"), COUNTED, ids=[row[0] for row in COUNTED]
 )
-def test_what_counts_as_an_approval_of_a_removal(fleet: Fleet, _, check, happens, sentence):
+def test_an_approval_of_a_removal_counts_by_the_check(fleet: Fleet, _, check, happens, sentence):
     require(fleet, check)
     remove_site(fleet)
     main = head(fleet, "main")
@@ -281,7 +265,7 @@ def test_commits_of_people_on_the_branch_are_reachable_after_the_removal(fleet: 
     fleet.repos["edge"].git("merge-base", "--is-ancestor", person, "main")
 
 
-def test_what_people_put_back_on_the_branch_stays(fleet: Fleet):
+def test_packages_that_people_put_back_on_the_branch_stay(fleet: Fleet):
     edge = fleet.repos["edge"]
     kept = {it: edge.file("main", it) for it in edge.files() if it.startswith(f"{AMS}/")}
     remove_site(fleet, "ams", "ber")
@@ -323,7 +307,7 @@ def test_a_package_that_is_put_back_with_changes_holds_the_branch(fleet: Fleet):
     assert "DraftBroken" in {reason for reason, _ in holds(fleet, "ber")}
 
 
-def test_one_approval_is_about_the_branches_of_all_repositories(spread: Fleet):
+def test_a_single_approval_covers_the_branches_of_all_repositories(spread: Fleet):
     remove_site(spread, "ams", "cph")
     approve(spread)
     sweep(spread)
@@ -343,44 +327,6 @@ def test_a_branch_of_a_repository_that_changes_is_asked_again_for_itself(spread:
     approve(spread)
     sweep(spread)
     assert packages(spread, repository="core") == set()
-
-
-def target_comes_back(fleet: Fleet) -> None:
-    fleet.site("ams", "dev", "edge")
-
-
-def policy_is_suspended(fleet: Fleet) -> None:
-    assert fleet.run("suspend", "monitoring", *WHY).code == 0
-
-
-def package_is_edited(fleet: Fleet) -> None:
-    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": MINE})
-
-
-@pytest.mark.parametrize("happens", [target_comes_back, policy_is_suspended, package_is_edited])
-def test_a_removal_that_ends_takes_its_branch_away(fleet: Fleet, happens):
-    remove_site(fleet)
-    approve(fleet)
-    happens(fleet)
-    main = head(fleet, "main")
-    sweep(fleet)
-    assert head(fleet, REMOVAL) == ""
-    assert head(fleet, "main") == main
-    assert AMS in packages(fleet)
-
-
-def test_what_only_delays_a_removal_keeps_its_approval(fleet: Fleet):
-    remove_site(fleet)
-    approve(fleet)
-    branch = head(fleet, REMOVAL)
-    sweep(fleet, "--drafts-only")
-    closed = '  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]\n'
-    fleet.write("promotion.yaml", PROMOTION + closed)
-    sweep(fleet)
-    assert (head(fleet, REMOVAL), AMS in packages(fleet)) == (branch, True)
-    fleet.write("promotion.yaml", PROMOTION)
-    sweep(fleet)
-    assert AMS not in packages(fleet)
 
 
 def test_an_approval_is_about_one_removal(fleet: Fleet):
@@ -417,16 +363,6 @@ def test_a_package_that_changed_beside_commits_of_people_is_not_removed(fleet: F
     approve(fleet)
     sweep(fleet)
     assert AMS not in packages(fleet)
-
-
-def name_of(fleet: Fleet, path: str) -> str:
-    items = fleet.run("get", "variants", "-o", "json").items
-    [name] = [it["metadata"]["name"] for it in items if it["spec"]["downstream"]["package"] == path]
-    return name
-
-
-def automation_is_off(fleet: Fleet) -> None:
-    fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
 
 
 def test_a_person_removes_by_a_branch_and_at_once_when_that_is_approved(fleet: Fleet):
@@ -498,7 +434,7 @@ def moved(root: Path) -> Fleet:
     return made.later(minutes=1)
 
 
-def test_what_a_move_leaves_goes_by_the_branch_when_that_is_approved(moved: Fleet):
+def test_leftovers_of_a_move_are_removed_by_an_approved_branch(moved: Fleet):
     sweep(moved)
     assert packages(moved) - packages(moved, REMOVAL) == {AMS}
     assert f"run `{COMMAND}`" in moved.sweep().err
@@ -603,7 +539,7 @@ def approved(fleet: Fleet) -> None:
 @pytest.mark.diagonal
 @pytest.mark.parametrize("before", [written, approved])
 @pytest.mark.parametrize("line", [["sweep"], ["remove"]])
-def test_a_removal_that_is_killed_anywhere_is_gone_on_with(
+def test_a_removal_that_is_killed_anywhere_is_continued(
     tmp_path: Path, before: Callable[[Fleet], None], line: list[str]
 ):
     root = tmp_path / "live"

@@ -5,104 +5,50 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, PLAIN, POLICY, PROMOTION, Fleet
-from http_git import serving
+from fleet import PLAIN, POLICY, PROMOTION, Fleet
 from killing import killer
 from moving import POLICY as MOVING
 from moving import edit, place
-
-AMS, BER, CPH = "sites/ams", "sites/ber", "sites/cph"
-REMOVAL = "drafts/default/_removals/default.monitoring/dev"
-RENDERED = "fanout/default/rendered"
-MINE = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 9")
-WHY = ("--reason", "the site is closed", "--by", "Ann <ann@example.com>")
-MERGED = {
-    "by a merge": ("merge", "-q", "--no-ff", "-m", "Merge it", REMOVAL),
-    "by a squash": ("cherry-pick", f"main..{REMOVAL}"),
-}
-
-
-CONFIG = """\
-apiVersion: fanout.dev/v1alpha1
-kind: FanoutConfiguration
-concurrency: 1
-forges:
-- {{host: "{host}", type: gitea, api: "{url}/api/v1", secretRef: {{name: none}}}}
-"""
-
-
-class Hosts:
-    """The server of this module: all repositories of the machine, and no pull requests."""
-
-    url = ""
+from removal_branches import (
+    AMS,
+    BER,
+    CPH,
+    MERGED,
+    MINE,
+    REMOVAL,
+    RENDERED,
+    WHY,
+    automation_is_off,
+    build_with_forge,
+    configure,
+    head,
+    host_repository,
+    merge,
+    name_of,
+    package_is_edited,
+    packages,
+    serve_repositories,
+    settle,
+    target_comes_back,
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def host() -> Iterator[None]:
-    with serving(Path("/")) as server:
-        Hosts.url = server.url()
+    with serve_repositories():
         yield
-
-
-def configure(fleet: Fleet) -> None:
-    path = fleet.root / "config.yaml"
-    path.write_text(CONFIG.format(host=Hosts.url.partition("//")[2], url=Hosts.url))
-    fleet.options = ("--config", str(path))
-
-
-def host_repository(fleet: Fleet, *, has_forge: bool) -> None:
-    """Declare the repository at its address on the server."""
-    forge = ", forge: {type: gitea}" if has_forge else ""
-    spec = f"spec: {{url: '{Hosts.url}{fleet.repos['edge'].path}'{forge}}}\n"
-    head = "apiVersion: fanout.dev/v1alpha1\nkind: Repository\nmetadata: {name: edge}\n"
-    fleet.write("repository-edge.yaml", head + spec)
-
-
-def settle(fleet: Fleet) -> Fleet:
-    """Publish all packages, and give the repository a forge then."""
-    host_repository(fleet, has_forge=False)
-    fleet.settle()
-    configure(fleet)
-    host_repository(fleet, has_forge=True)
-    return fleet.later(minutes=1)
 
 
 @company
 def fleet(root: Path) -> Fleet:
     """Three sites of one stage in one repository."""
-    made = settle(Fleet.build(root, dict.fromkeys(("ams", "ber", "cph"), ("dev", "edge"))))
-    assert set(made.published().values()) == {"v1"}
-    return made
-
-
-def head(fleet: Fleet, branch: str) -> str:
-    return fleet.repos["edge"].refs().get(f"refs/heads/{branch}", "")
-
-
-def packages(fleet: Fleet, branch: str = "main") -> set[str]:
-    return {it.rpartition("/")[0] for it in fleet.repos["edge"].files(branch)} - {""}
+    return build_with_forge(root)
 
 
 def sweep(fleet: Fleet, *options: str) -> str:
     swept = fleet.sweep(*options)
     assert swept.code in (0, 3), swept.err
     return swept.out
-
-
-def merge(fleet: Fleet, how: str = "by a merge") -> None:
-    """Merge the branch into `main`, in a clone of somebody who has read it."""
-    repo, clone = fleet.repos["edge"], fleet.root / "clone"
-    repo.commit("main", {"notes.txt": "n\n"})  # so that it is no fast-forward
-    repo.git("worktree", "add", "-q", str(clone), "main")
-    person = ("-c", "user.name=Ann", "-c", "user.email=ann@example.com")
-    repo.git("-C", str(clone), *person, *MERGED[how])
-    repo.git("worktree", "remove", str(clone))
-
-
-def name_of(fleet: Fleet, path: str) -> str:
-    items = fleet.run("get", "variants", "-o", "json").items
-    [name] = [it["metadata"]["name"] for it in items if it["spec"]["downstream"]["package"] == path]
-    return name
 
 
 def target_messages(fleet: Fleet) -> list[str]:
@@ -145,7 +91,7 @@ def test_a_removal_that_a_person_merges_is_completed(fleet: Fleet, how: str):
     fleet.repos["edge"].fsck()
 
 
-def test_one_that_a_person_takes_off_main_is_completed_and_the_others_stay_in(fleet: Fleet):
+def test_a_removal_that_a_person_made_is_completed_and_the_others_stay_in_the_branch(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     fleet.remove("site-ber.yaml")
@@ -246,7 +192,7 @@ def test_the_branch_stays_if_its_package_leaves_main_by_another_way(fleet: Fleet
     assert head(fleet, REMOVAL) == theirs
 
 
-def test_who_merges_it_with_other_files_has_all_of_it(fleet: Fleet):
+def test_a_merge_of_the_branch_has_its_other_files_too(fleet: Fleet):
     fleet.remove("site-ams.yaml")
     sweep(fleet)
     put_beside(fleet)
@@ -258,7 +204,7 @@ def test_who_merges_it_with_other_files_has_all_of_it(fleet: Fleet):
     assert fleet.repos["edge"].drafts() == []
 
 
-def test_what_people_have_put_back_on_the_branch_is_left_to_them(fleet: Fleet):
+def test_packages_that_people_put_back_on_the_branch_are_left_to_them(fleet: Fleet):
     kept = {it: fleet.repos["edge"].file("main", it) for it in fleet.repos["edge"].files()}
     fleet.remove("site-ams.yaml")
     sweep(fleet)
@@ -270,50 +216,6 @@ def test_what_people_have_put_back_on_the_branch_is_left_to_them(fleet: Fleet):
     fleet.site("ams", "dev", "edge")
     sweep(fleet.later(minutes=1))
     assert head(fleet, REMOVAL) == ""
-
-
-def target_comes_back(fleet: Fleet) -> None:
-    fleet.site("ams", "dev", "edge")
-
-
-def policy_is_suspended(fleet: Fleet) -> None:
-    assert fleet.run("suspend", "monitoring", *WHY).code == 0
-
-
-def package_is_edited(fleet: Fleet) -> None:
-    fleet.repos["edge"].commit("main", {f"{AMS}/deployment.yaml": MINE})
-
-
-def automation_is_off(fleet: Fleet) -> None:
-    fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
-
-
-ENDS = [target_comes_back, policy_is_suspended, package_is_edited, automation_is_off]
-
-
-@pytest.mark.parametrize("happens", ENDS)
-def test_a_removal_that_ends_takes_its_branch_away(fleet: Fleet, happens):
-    fleet.remove("site-ams.yaml")
-    sweep(fleet)
-    happens(fleet)
-    main = head(fleet, "main")
-    sweep(fleet.later(minutes=1))
-    assert head(fleet, REMOVAL) == ""
-    assert head(fleet, "main") == main
-    assert AMS in packages(fleet)
-
-
-def test_what_only_delays_a_removal_leaves_its_branch(fleet: Fleet):
-    fleet.remove("site-ams.yaml")
-    sweep(fleet)
-    before = head(fleet, REMOVAL)
-    sweep(fleet.later(minutes=1), "--drafts-only")
-    closed = '  windows: [{deny: {schedule: "* * * * *", duration: 1h}}]\n'
-    fleet.write("promotion.yaml", PROMOTION + closed)
-    sweep(fleet.later(minutes=1))
-    fleet.write("promotion.yaml", PROMOTION + "  windows: here\n")
-    fleet.later(minutes=1).sweep()
-    assert head(fleet, REMOVAL) == before
 
 
 def test_a_person_removes_by_a_branch(fleet: Fleet):
@@ -351,7 +253,7 @@ def by_commands(fleet: Fleet, name: str) -> None:
 
 
 @pytest.mark.parametrize("remove", [by_sweeps, by_commands])
-def test_it_goes_on_by_commits_on_top_where_forced_pushes_are_refused(fleet: Fleet, remove):
+def test_a_removal_branch_continues_by_commits_without_forced_pushes(fleet: Fleet, remove):
     repo = fleet.repos["edge"]
     repo.git("config", "receive.denyNonFastForwards", "true")
     before = ""
@@ -408,7 +310,7 @@ def moved(root: Path) -> Fleet:
     return made.later(minutes=1)
 
 
-def test_what_a_move_leaves_goes_by_the_branch(moved: Fleet):
+def test_leftovers_of_a_move_are_removed_by_the_branch(moved: Fleet):
     main = head(moved, "main")
     sweep(moved)
     requested = f"edge:{AMS} goes with the pull request of {REMOVAL}"
@@ -441,7 +343,7 @@ def variant_is_suspended(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("happens", [moves_back, old_place_is_edited, variant_is_suspended])
-def test_what_is_not_to_leave_any_more_takes_the_branch_away(moved: Fleet, happens):
+def test_a_removal_that_is_called_off_deletes_its_branch(moved: Fleet, happens):
     sweep(moved)
     happens(moved)
     sweep(moved.later(minutes=1))
@@ -525,7 +427,7 @@ def completed_and_back(fleet: Fleet) -> None:
 
 @pytest.mark.diagonal
 @pytest.mark.parametrize("before", [drafted, completed, completed_and_back])
-def test_a_pass_that_is_killed_anywhere_is_gone_on_with(
+def test_a_pass_that_is_killed_anywhere_is_continued(
     tmp_path: Path, before: Callable[[Fleet], None]
 ):
     root = tmp_path / "live"

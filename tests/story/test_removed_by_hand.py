@@ -29,7 +29,7 @@ def take_away(fleet: Fleet, path: str = AMS) -> str:
     return before
 
 
-def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet):
+def test_a_variant_removed_by_hand_is_held_at_once_and_its_remedies_are_named(fleet: Fleet):
     take_away(fleet)
     assert fleet.states() == {AMS: "Held", "sites/ber": "Ready", "sites/cph": "Ready"}
     reason, sentence = fleet.condition(AMS)
@@ -37,14 +37,14 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet):
     assert sentence.startswith("edge:sites/ams was removed from the branch by hand; restore it")
     assert "git revert" in sentence
     assert "fanout remove monitoring monitoring-" in sentence
-    told = fleet.run("diff", AMS)
-    assert (told.code, told.out) == (3, "")  # it is not put back
-    assert sentence in told.err
+    result = fleet.run("diff", AMS)
+    assert (result.code, result.out) == (3, "")  # it is not put back
+    assert sentence in result.err
     [policy] = fleet.run("get", "policies", "-o", "json").items
     assert policy["status"]["conditions"][0]["status"] == "False"
 
 
-def test_it_counts_as_unfinished_and_takes_back_no_verdict(fleet: Fleet):
+def test_a_variant_removed_by_hand_is_unfinished_and_withdraws_no_verdict(fleet: Fleet):
     take_away(fleet)
     verdicts = {
         it["stage"]: it["verdicts"] for it in fleet.run("get", "stages", "-o", "json").views
@@ -61,7 +61,7 @@ def test_it_counts_as_unfinished_and_takes_back_no_verdict(fleet: Fleet):
     assert [it for it in fleet.repos["edge"].files() if it.startswith(AMS)] == []
 
 
-def test_what_is_put_back_is_what_it_was(fleet: Fleet):
+def test_a_package_put_back_is_ready_again(fleet: Fleet):
     before = take_away(fleet)
     edge = fleet.repos["edge"]
     kept = {it: edge.file(before, it).removesuffix("\n") + "\n" for it in edge.files(before)}

@@ -23,10 +23,10 @@ def fleet(root: Path) -> Fleet:
     return made
 
 
-def test_what_is_printed_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
-    told = fleet.run("render", "sites/ams")
-    assert told.code == 0
-    objects = list(yaml.safe_load_all(told.out))
+def test_the_printed_rendering_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
+    result = fleet.run("render", "sites/ams")
+    assert result.code == 0
+    objects = list(yaml.safe_load_all(result.out))
     assert [(it["kind"], it["metadata"]["name"]) for it in objects] == [
         ("Deployment", "prometheus"),
         ("ConfigMap", "last"),
@@ -34,24 +34,24 @@ def test_what_is_printed_is_a_stream_of_objects_for_a_cluster(fleet: Fleet):
         ("Service", "web"),
         ("ConfigMap", "unended"),
     ]
-    assert told.out.startswith("---\n# deployment.yaml\napiVersion: apps/v1\n")
-    assert "---\n# two.yaml\napiVersion: v1\nkind: Service\n" in told.out
-    assert "name: prometheus # ours\n" in told.out
-    assert told.err == (
+    assert result.out.startswith("---\n# deployment.yaml\napiVersion: apps/v1\n")
+    assert "---\n# two.yaml\napiVersion: v1\nkind: Service\n" in result.out
+    assert "name: prometheus # ours\n" in result.out
+    assert result.err == (
         "omitted, not for a cluster: Kptfile, README.md, package-context.yaml; "
         "use --to DIR to write all files\n"
     )
 
 
-def test_what_is_written_is_the_whole_package(fleet: Fleet, tmp_path: Path):
-    told = fleet.run("render", "sites/ams", "--to", str(tmp_path / "out"))
-    assert (told.code, told.out, told.err) == (0, "", "")
+def test_the_written_rendering_is_the_whole_package(fleet: Fleet, tmp_path: Path):
+    result = fleet.run("render", "sites/ams", "--to", str(tmp_path / "out"))
+    assert (result.code, result.out, result.err) == (0, "", "")
     written = {str(it.relative_to(tmp_path / "out")) for it in (tmp_path / "out").rglob("*")}
     assert written >= {"Kptfile", "README.md", "package-context.yaml", "two.yaml"}
     assert (tmp_path / "out" / "two.yaml").read_text() == MORE["two.yaml"]
 
 
-def test_what_a_krmignore_names_is_in_the_draft_and_not_printed(tmp_path: Path):
+def test_an_ignored_file_is_in_the_draft_and_not_printed(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     chart = "replicas: {{ .Values.replicas }}\n"
     fleet.release("v2", {".krmignore": "chart\n", "chart/web.yaml": chart, "chart/x.yaml": chart})
@@ -59,7 +59,7 @@ def test_what_a_krmignore_names_is_in_the_draft_and_not_printed(tmp_path: Path):
     assert (swept.code, swept.err) == (0, "")
     [draft] = fleet.repos["edge"].refs("refs/heads/drafts/")
     assert fleet.repos["edge"].file(draft, "sites/ams/chart/web.yaml") == chart
-    told = fleet.run("render", "sites/ams")
-    assert told.code == 0
-    assert "{{" not in told.out
-    assert "chart/web.yaml" in told.err
+    result = fleet.run("render", "sites/ams")
+    assert result.code == 0
+    assert "{{" not in result.out
+    assert "chart/web.yaml" in result.err

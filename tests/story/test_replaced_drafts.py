@@ -144,7 +144,7 @@ HALVES = [
 @pytest.mark.parametrize(
     ("does", "published", "reason"), [it[1:] for it in HALVES], ids=[it[0] for it in HALVES]
 )
-def test_what_people_put_on_the_branch_is_what_is_published(
+def test_the_content_that_people_put_on_a_draft_is_published(
     tmp_path: Path, does: Callable[[Repo], None], published: str, reason: str
 ):
     fleet = draft_of_two_revisions(tmp_path)
@@ -171,9 +171,9 @@ def test_a_revert_of_some_files_is_an_edit_whether_or_not_a_pass_saw_the_merge(
     fleet.release("v4")
     fleet.later(minutes=1).settle()
     assert "MergeConflict" in fleet.run("explain", "monitoring").out
-    told = fleet.run("diff", "sites/a", "--three-way").out
-    assert "=== deployment.yaml: changed upstream, changed here\n" in told
-    assert "--  replicas: 3\n+   replicas: 4\n" in told
+    output = fleet.run("diff", "sites/a", "--three-way").out
+    assert "=== deployment.yaml: changed upstream, changed here\n" in output
+    assert "--  replicas: 3\n+   replicas: 4\n" in output
     assert edge.file("main", deployment) == before
 
 

@@ -186,7 +186,7 @@ def build_alone(gitea: Gitea, root: Path) -> ForgeFleet:
         (True, "merge", "reverts it and deletes the branch", "v1"),
     ],
 )
-def test_what_a_person_merges_is_what_the_branch_has(
+def test_a_merged_request_publishes_the_content_of_its_branch(
     gitea: Gitea, tmp_path: Path, is_published: bool, style: str, then: str, has: str
 ):
     """A rebase leaves out the commit with two parents, which has the newest revision."""
@@ -210,8 +210,8 @@ def test_what_a_person_merges_is_what_the_branch_has(
     files = {it: edge.file("main", it) for it in edge.files("main")}
     fleet.merge("edge", int(str(number)), style=style)
     if "reverts" in then:
-        gone = {it: None for it in edge.files("main") if it not in files}
-        edge.commit("main", {**files, **gone}, by="ann")
+        deletions = {it: None for it in edge.files("main") if it not in files}
+        edge.commit("main", {**files, **deletions}, by="ann")
     if "deletes" in then:
         edge.push(f":refs/heads/{OWN}", by="ann")
     fleet.await_checks()

@@ -80,13 +80,13 @@ DENIED = [
 )
 def test_a_token_that_is_denied_holds_its_host_alone(fleet, monkeypatch, token_of, words):
     call_with(fleet, monkeypatch, token_of(fleet))
-    said = sweep(fleet, 3)
+    output = sweep(fleet, 3)
     assert reasons(fleet) == {
         "sites/a": "ForgeDenied",
         "sites/b": "ForgeDenied",
         "sites/c": "VerificationPending",
     }
-    assert words in said
+    assert words in output
     assert fleet.published() == {"sites/a": "", "sites/b": "", "sites/c": "v1"}
     monkeypatch.setenv(API_SECRET, f"{fleet.bot}:{fleet.gitea.tokens[fleet.bot]}")
     sweep(fleet, 3)
@@ -97,10 +97,10 @@ def test_a_token_that_is_denied_holds_its_host_alone(fleet, monkeypatch, token_o
 def test_a_certificate_that_does_not_verify_holds(fleet: ForgeFleet):
     with proxying(fleet.gitea.url, uses_tls=True) as proxy:
         fleet.configure(api=proxy.api)
-        said = sweep(fleet, 3)
+        output = sweep(fleet, 3)
         assert proxy.seen == [], "nothing was sent"
-    assert said.startswith("default/monitoring: edge: ")
-    assert "certificate verify failed" in said
+    assert output.startswith("default/monitoring: edge: ")
+    assert "certificate verify failed" in output
     assert reasons(fleet)["sites/a"] == "ForgeUnavailable"
     assert fleet.published() == {"sites/a": "", "sites/b": "", "sites/c": "v1"}
 
@@ -110,8 +110,8 @@ def test_an_archived_repository_holds_until_it_is_not(fleet: ForgeFleet):
     sweep(fleet, 2)
     fleet.write("promotion.yaml", PROMOTION)
     fleet.gitea.ask("PATCH", fleet.path("edge"), {"archived": True})
-    said = sweep(fleet, 2)
-    assert "archived" in said
+    output = sweep(fleet, 2)
+    assert "archived" in output
     assert fleet.published() == {"sites/a": "", "sites/b": "", "sites/c": "v1"}
     fleet.gitea.ask("PATCH", fleet.path("edge"), {"archived": False})
     sweep(fleet, 3)
@@ -122,8 +122,8 @@ def test_a_repository_that_moved_holds_with_its_new_address(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.gitea.ask("PATCH", fleet.path("edge"), {"name": "elsewhere"})
-    said = sweep(fleet, 2)
-    assert f"{fleet.owner}/elsewhere" in said
+    output = sweep(fleet, 2)
+    assert f"{fleet.owner}/elsewhere" in output
     assert reasons(fleet)["sites/a"] == "ForgeUnavailable"
 
 

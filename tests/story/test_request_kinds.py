@@ -26,14 +26,14 @@ def build(gitea: Gitea, root: Path) -> ForgeFleet:
 
 def settle(fleet: ForgeFleet, limit: int = 8) -> list[str]:
     """Sweep each minute until nothing is to be done; what each sweep printed."""
-    told = []
+    outputs = []
     for _ in range(limit):
         swept = fleet.later(minutes=1).sweep()
         assert swept.code == 0, swept.err
-        told.append(swept.out)
+        outputs.append(swept.out)
         if swept.out == "nothing to do\n":
-            return told
-    raise AssertionError(told)
+            return outputs
+    raise AssertionError(outputs)
 
 
 def revision(fleet: ForgeFleet) -> str:

@@ -61,21 +61,21 @@ def rest(fleet: ForgeFleet, limit: int = 12) -> None:
 
 def open_requests(fleet: ForgeFleet, repos: Collection[str] = REPOS) -> dict[tuple[str, str], int]:
     """The number of the open request by repository and head branch."""
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for repo in repos:
         for answer in fleet.gitea.get(f"{fleet.path(repo)}/pulls?state=open&limit=50"):
             key = repo, answer["head"]["ref"]
-            assert key not in found, f"two requests are open from {key}"
-            found[key] = answer["number"]
-    return found
+            assert key not in counts, f"two requests are open from {key}"
+            counts[key] = answer["number"]
+    return counts
 
 
 def published(fleet: ForgeFleet) -> dict[str, set[str]]:
     """The published revisions of each stage."""
-    found = fleet.published()
+    published_revisions = fleet.published()
     revisions: dict[str, set[str]] = {}
     for site, (stage, _) in SITES.items():
-        revisions.setdefault(stage, set()).add(found[f"sites/{site}"])
+        revisions.setdefault(stage, set()).add(published_revisions[f"sites/{site}"])
     return revisions
 
 
@@ -239,10 +239,10 @@ def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: 
     assert reason == "ForgeRefuses"
     assert "User not allowed to merge PR" in sentence
     # Time alone opens nothing: the forge refuses again whenever it is asked.
-    told = " ".join(fleet.run("explain", "monitoring/dev").out.split())
-    assert "User not allowed to merge PR" in told
-    assert "unblocked by whoever can meet what the forge asks for" in told
-    for view in (told, fleet.run("status").out):
+    output = " ".join(fleet.run("explain", "monitoring/dev").out.split())
+    assert "User not allowed to merge PR" in output
+    assert "unblocked by whoever can meet what the forge asks for" in output
+    for view in (output, fleet.run("status").out):
         assert "automatically" not in view.lower()
         assert "by time alone" not in view
     fleet.merge("edge", 1, by="bob")
@@ -252,7 +252,7 @@ def test_a_token_that_may_not_merge_leaves_it_to_people(gitea: Gitea, tmp_path: 
     assert "OutOfBand" not in fleet.run("explain", "monitoring").out
 
 
-def test_a_refusal_is_told_until_the_forge_takes_the_merge(gitea: Gitea, tmp_path: Path):
+def test_a_refusal_is_reported_until_the_forge_takes_the_merge(gitea: Gitea, tmp_path: Path):
     fleet = ForgeFleet.on(gitea, tmp_path, {"ams": ("dev", "edge")})
     fleet.protect("edge", **PROTECTED, **PEOPLE_MERGE)
     words = "User not allowed to merge PR"
@@ -295,7 +295,7 @@ BURSTS = {
 }
 
 
-def test_nothing_is_done_twice_when_the_server_fails(tmp_path: Path):
+def test_a_failing_server_makes_no_call_act_twice(tmp_path: Path):
     with running_gitea(tmp_path / "gitea") as gitea, proxying(gitea.url) as proxy:
         fleet = build(gitea, tmp_path, merge="Direct", api=proxy.api)
         # Longer than a connection may take to be made.

@@ -256,7 +256,9 @@ def sweep_on(fleet: ForgeFleet, machine: str) -> None:
 
 
 @pytest.mark.parametrize("act", ["close", "delete"])
-def test_what_a_person_closes_after_a_kill_stays_closed(gitea: Gitea, tmp_path: Path, act: str):
+def test_a_request_closed_by_a_person_after_a_kill_stays_closed(
+    gitea: Gitea, tmp_path: Path, act: str
+):
     """Each request was opened and is not on record; the next pass is another machine's."""
     sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
     with proxying(gitea.url) as proxy:

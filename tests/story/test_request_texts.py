@@ -208,7 +208,7 @@ HOSTILE_PATHS = ["sites/@ann", "sites/#1", "!1", "<b>x</b>", "a`b|c", "x-->", "0
 
 
 @pytest.mark.parametrize(("drafts", "number"), [("Stage", 7), ("Variant", 2)])
-def test_packages_of_hostile_names_are_published_and_nobody_hears_of_it(
+def test_packages_of_hostile_names_are_published_and_notify_nobody(
     fleet: ForgeFleet, drafts: str, number: int
 ):
     paths = HOSTILE_PATHS[:number]

@@ -70,7 +70,7 @@ def test_the_merge_says_what_it_publishes(fleet: ForgeFleet):
     assert "\nFanout-Policy: default/monitoring\n" in message
 
 
-def test_what_has_not_changed_is_not_written_again(fleet: ForgeFleet):
+def test_an_unchanged_request_is_not_written_again(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet)
     fleet.calls()
@@ -135,7 +135,7 @@ def test_a_commit_of_a_person_is_merged_with_its_package(fleet: ForgeFleet):
     assert "mine: x" in repo.file(HEAD, "sites/a/settings.yaml")
 
 
-def test_what_a_person_closes_stays_closed_until_it_is_reopened(fleet: ForgeFleet):
+def test_a_request_closed_by_a_person_stays_closed_until_reopened(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     number = fleet.only_request("edge")["number"]
@@ -184,17 +184,17 @@ def test_a_closed_request_is_named_before_what_else_its_drafts_wait_for(fleet: F
     assert urgent(fleet) == {"ApprovalMissing"}
     name = names(fleet)["a"]
     fleet.close("edge", 1, by="ann")
-    told = closed_by_ann(fleet, name)
+    output = closed_by_ann(fleet, name)
     for _ in range(2):
         fleet.later(minutes=1).sweep()
-        assert fleet.condition("sites/a") == ("RequestClosed", told)
+        assert fleet.condition("sites/a") == ("RequestClosed", output)
         assert urgent(fleet) == {"RequestClosed"}
         explained = fleet.run("explain", "monitoring").out
         assert explained.index("RequestClosed") < explained.index("ApprovalMissing")
     fleet.delete_branch("edge", HEAD)
     fleet.later(minutes=1).sweep()
     # What the forge does not show any more is on record.
-    assert fleet.condition("sites/a") == ("RequestClosed", told)
+    assert fleet.condition("sites/a") == ("RequestClosed", output)
     fleet.ask_again()
     assert [it["state"] for it in fleet.requests("edge")] == ["closed", "open"]
 
@@ -221,12 +221,12 @@ def retarget(fleet: ForgeFleet, number: int, branch: str) -> None:
     fleet.gitea.ask("PATCH", path, {"base": branch}, by="ann")
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["on record", "after a loss of the memo"])
-def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, known: bool):
+@pytest.mark.parametrize("remedy", [True, False], ids=["on record", "after a loss of the memo"])
+def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, remedy: bool):
     sweep(fleet)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
     retarget(fleet, 1, "trunk")
-    if not known:
+    if not remedy:
         shutil.rmtree(fleet.root / fleet.state / "forges")
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
     changed = (
@@ -258,7 +258,7 @@ def test_a_request_to_another_branch_that_a_person_closes_is_declined(fleet: For
     assert fleet.condition("sites/a")[0] == "RequestClosed"
 
 
-def test_what_a_person_merges_to_another_branch_is_asked_for_again(fleet: ForgeFleet):
+def test_a_request_merged_to_another_branch_is_opened_again(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
@@ -332,7 +332,7 @@ def test_a_label_holds_a_request(fleet: ForgeFleet):
     assert fleet.only_request("edge")["state"] == "merged"
 
 
-def test_nobody_joins_a_request_that_is_ready(fleet: ForgeFleet):
+def test_no_variant_joins_a_request_that_is_ready(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.site("c", "dev", "edge")
@@ -388,7 +388,7 @@ def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
     assert fleet.published() == {"sites/a": "v1", "sites/b": "v1"}
 
 
-def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet: ForgeFleet):
+def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_reported(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
@@ -404,7 +404,7 @@ def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_told(fleet
     assert [it["state"] for it in fleet.requests("edge")] == ["open", "open"]
 
 
-def test_labels_are_set_again_and_unknown_reviewers_told(fleet: ForgeFleet):
+def test_labels_are_set_again_and_unknown_reviewers_are_reported(fleet: ForgeFleet):
     request = "  pullRequest: {labels: [team-a], reviewers: [ann, nobody-here]}\n"
     fleet.write("promotion.yaml", MANUAL + request)
     swept = fleet.sweep()
@@ -477,9 +477,9 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     )  # fmt: skip
     # It waits for a person, and no sweep removes anything.
     leaving = f"pull request 2 ({page(fleet, 2)})"
-    told = fleet.run("explain", "monitoring").out
-    assert f"{leaving} removes variants without a target" in " ".join(told.split())
-    assert "fanout sweep" not in told
+    output = fleet.run("explain", "monitoring").out
+    assert f"{leaving} removes variants without a target" in " ".join(output.split())
+    assert "fanout sweep" not in output
     assert f"removed by {leaving}" in fleet.run("get", "targets", "-o", "json").out
     fleet.close("edge", request["number"])
     sweep(fleet, 3)
@@ -558,7 +558,7 @@ def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: st
     assert f"\nFanout-Approved-By: {fleet.gitea.host}/ann" in message, message
 
 
-def test_nobody_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
+def test_no_variant_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.close("edge", 1)
@@ -619,7 +619,7 @@ def test_the_label_that_texts_offer_holds_a_request(fleet: ForgeFleet):
     assert fleet.only_request("edge")["state"] == "open"
 
 
-def test_a_label_that_cannot_be_created_is_told_and_stops_nothing(gitea: Gitea, tmp_path: Path):
+def test_a_label_that_cannot_be_created_is_reported_and_stops_nothing(gitea: Gitea, tmp_path: Path):
     """The token has the scopes that suffice where no labels are configured."""
     scopes = ("write:repository", "read:issue", "read:user")
     fleet = ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge")}, scopes=scopes)

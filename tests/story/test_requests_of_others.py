@@ -52,9 +52,9 @@ def find_statuses(fleet: ForgeFleet, number: int) -> dict[str, str]:
     """State and description of the newest status of each context at a request's head."""
     path = fleet.path("edge")
     commit = fleet.gitea.get(f"{path}/pulls/{number}")["head"]["sha"]
-    found = fleet.gitea.get(f"{path}/commits/{commit}/statuses?limit=50")
-    found.sort(key=lambda it: it["id"])
-    return {it["context"]: f"{it['status']}: {it['description']}" for it in found}
+    statuses = fleet.gitea.get(f"{path}/commits/{commit}/statuses?limit=50")
+    statuses.sort(key=lambda it: it["id"])
+    return {it["context"]: f"{it['status']}: {it['description']}" for it in statuses}
 
 
 def test_a_request_beside_packages_can_be_merged(fleet: ForgeFleet):
@@ -93,7 +93,7 @@ def test_all_pages_of_changed_files_count(fleet: ForgeFleet):
     assert find_statuses(fleet, number) == {"fanout": FAILURE}
 
 
-def test_a_push_is_judged_again(fleet: ForgeFleet):
+def test_a_push_is_evaluated_again(fleet: ForgeFleet):
     number = propose(fleet, "work", {"README.md": "# More\n"})
     settle(fleet)
     assert find_statuses(fleet, number) == {"fanout": SUCCESS}
@@ -136,7 +136,7 @@ def test_requests_from_forks_of_the_same_branch(fleet: ForgeFleet):
     ]
 
 
-def test_nothing_is_set_where_the_branch_does_not_require_it(gitea: Gitea, tmp_path: Path):
+def test_no_status_is_set_unless_the_branch_requires_it(gitea: Gitea, tmp_path: Path):
     fleet = ForgeFleet.on(gitea, tmp_path / "fleet", SITES)
     fleet.protect("edge", **RULES, status_check_contexts=["ci"])
     fleet.repos["edge"].commit("other", {"a.txt": "a\n"}, by="ann")
@@ -199,7 +199,7 @@ def test_a_request_from_a_branch_that_was_there_before(
     settle_until_skipped(fleet)
 
 
-def test_what_is_unchanged_costs_one_listing(fleet: ForgeFleet):
+def test_unchanged_requests_cost_a_single_listing(fleet: ForgeFleet):
     propose(fleet, "words", {"README.md": "# Better words\n"})
     propose(fleet, "replicas", {"sites/a/deployment.yaml": EDITED})
     settle(fleet)

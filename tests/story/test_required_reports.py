@@ -35,8 +35,8 @@ def fleet(root: Path) -> Fleet:
 
 
 def scanned(fleet: Fleet) -> None:
-    told = fleet.run("report", "monitoring", "--stage", "dev", *POLL, *BY)
-    assert told.code == 0, told.err
+    result = fleet.run("report", "monitoring", "--stage", "dev", *POLL, *BY)
+    assert result.code == 0, result.err
 
 
 def test_a_report_between_two_sweeps_counts(fleet: Fleet):

@@ -73,7 +73,7 @@ def lock(fleet: Fleet, revision: str = "main", path: str = AMS) -> str:
     return " ".join(sorted(refs))
 
 
-def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, undo):
+def test_a_variant_reverted_by_hand_is_held_at_once_and_its_remedies_are_named(fleet: Fleet, undo):
     undo(fleet)
     assert fleet.states() == {AMS: "Held", CPH: "Drafted"}
     reason, sentence = fleet.condition(AMS)
@@ -86,9 +86,9 @@ def test_it_is_held_in_the_same_pass_and_says_what_can_be_done(fleet: Fleet, und
     plan = fleet.plan()
     assert plan.code == 3
     assert sentence in plan.err
-    told = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
-    assert ": Held, " in told
-    assert "EditedDownstream" in told
+    output = fleet.run("explain", f"monitoring/dev/edge:{AMS}").out
+    assert ": Held, " in output
+    assert "EditedDownstream" in output
 
 
 def test_evidence_about_what_was_taken_back_does_not_count_for_it(fleet: Fleet):
@@ -108,7 +108,7 @@ def names(fleet: Fleet) -> list[str]:
     return [it["metadata"]["name"] for it in fleet.run("get", "variants", "-o", "json").items]
 
 
-def test_what_is_put_back_is_what_it_was(fleet: Fleet):
+def test_a_publication_put_back_is_in_force_again(fleet: Fleet):
     head = reset(fleet)
     fleet.later(minutes=1).settle()
     fleet.repos["edge"].git("update-ref", "refs/heads/main", head)
@@ -184,7 +184,7 @@ def test_a_package_that_is_pointed_elsewhere_is_held_until_a_person_decides(flee
     assert edge.drafts() == []
 
 
-def test_what_people_write_into_fanout_s_own_fields_is_not_kept(fleet: Fleet):
+def test_edits_of_fanout_s_own_fields_are_not_kept(fleet: Fleet):
     edge = fleet.repos["edge"]
     text = edge.file("main", f"{AMS}/Kptfile")
     edge.commit("main", {f"{AMS}/Kptfile": text.replace("monitoring/v3", "main", 1)})
@@ -195,7 +195,7 @@ def test_what_people_write_into_fanout_s_own_fields_is_not_kept(fleet: Fleet):
     assert lock(fleet) == "monitoring/v4"
 
 
-def test_who_pins_what_the_branch_shows_has_it_in_force(fleet: Fleet):
+def test_a_pin_of_the_reverted_revision_puts_it_in_force(fleet: Fleet):
     reverted(fleet)
     policy = (fleet.root / "policies" / "policy.yaml").read_text()
     fleet.write("policy.yaml", policy.replace('{semver: ">=1 <9"}', "{tag: v2}"))

@@ -14,8 +14,8 @@ from returning import (
     OURS,
     VENDOR,
     WHY,
+    decision_statuses,
     edit,
-    fates,
     rollback,
     tree,
     two_sites,
@@ -30,9 +30,9 @@ def fleet(root: Path) -> Fleet:
 
 def test_each_variant_gets_what_it_last_had_of_the_revision(fleet: Fleet):
     shutil.rmtree(fleet.root / fleet.state / "mirrors")
-    told = rollback(fleet)
-    assert told.code == 0, told.err
-    assert "back to v1\n2 of 2 variants at v1; the rollback stays active until" in told.out
+    result = rollback(fleet)
+    assert result.code == 0, result.err
+    assert "back to v1\n2 of 2 variants at v1; the rollback stays active until" in result.out
     assert fleet.published() == {BER: "v1", CPH: "v1"}
     assert fleet.states() == {BER: "Ready", CPH: "Ready"}
     edge, core = fleet.repos["edge"], fleet.repos["core"]
@@ -60,28 +60,28 @@ def test_and_stays_at_it(fleet: Fleet):
     assert fleet.plan().code == 0
     counted = fleet.counted()
     assert (counted["renders"], counted["merges"]) == (0, 0)
-    assert fates(fleet) == ["Rollback Active"]
+    assert decision_statuses(fleet) == ["Rollback Active"]
 
 
 def test_the_policy_tells_of_it(fleet: Fleet):
     rollback(fleet)
-    told = fleet.run("explain", "monitoring").out
-    assert "Pinned  stage prod stays at v1, by decision " in told
-    assert "fanout withdraw monitoring " in told
+    output = fleet.run("explain", "monitoring").out
+    assert "Pinned  stage prod stays at v1, by decision " in output
+    assert "fanout withdraw monitoring " in output
 
 
-def test_when_the_rollback_is_withdrawn_it_goes_on_with_the_edits(fleet: Fleet):
+def test_a_withdrawn_rollback_continues_with_the_edits(fleet: Fleet):
     was = tree(fleet, f"main:{BER}")
     rollback(fleet)
     withdrawn(fleet)
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
     assert tree(fleet, f"main:{BER}") == was
-    assert fates(fleet) == ["Rollback Withdrawn", "Withdraw Applied"]
+    assert decision_statuses(fleet) == ["Rollback Withdrawn", "Withdraw Applied"]
     fleet.repos["edge"].fsck()
 
 
-def test_what_people_change_after_it_is_in_the_next_revision(fleet: Fleet):
+def test_edits_after_a_rollback_are_in_the_next_revision(fleet: Fleet):
     rollback(fleet)
     edit(fleet, FILE, "# and since\n")
     fleet.later(minutes=5).settle()
@@ -94,12 +94,12 @@ def test_what_people_change_after_it_is_in_the_next_revision(fleet: Fleet):
     assert content.endswith(f"{OURS}# and since\n")
 
 
-def test_what_people_changed_in_the_later_revision_is_told_and_stays_in_the_history(fleet: Fleet):
+def test_edits_of_the_later_revision_are_reported_and_stay_in_the_history(fleet: Fleet):
     edit(fleet, f"{CPH}/deployment.yaml", "# in v2\n", "core")
     was = tree(fleet, "main", "core")
-    told = rollback(fleet)
-    assert "1 package edited since publication" in told.err
-    assert f"core:{CPH}" in told.err
+    result = rollback(fleet)
+    assert "1 package edited since publication" in result.err
+    assert f"core:{CPH}" in result.err
     assert "# in v2" not in fleet.repos["core"].file("main", f"{CPH}/deployment.yaml")
     fleet.repos["core"].git("merge-base", "--is-ancestor", was, "main")
 
@@ -117,12 +117,12 @@ def test_other_inputs_of_the_revision_are_not_rendered_again(fleet: Fleet):
     assert 'retention: "30d"' in fleet.repos["edge"].file("main", f"{BER}/settings.yaml")
 
 
-def test_one_variant_goes_back_alone(fleet: Fleet):
+def test_a_single_variant_goes_back_alone(fleet: Fleet):
     assert rollback(fleet, "--variant", BER).code == 0
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v1", CPH: "v2"}
-    told = fleet.run("explain", "monitoring/prod").out
-    assert "Pinned  monitoring-ber-928771694f stays at v1, by decision " in told
+    output = fleet.run("explain", "monitoring/prod").out
+    assert "Pinned  monitoring-ber-928771694f stays at v1, by decision " in output
 
 
 def test_a_stage_that_is_half_through_goes_back_where_it_was(fleet: Fleet):
@@ -157,26 +157,26 @@ def test_a_pin_in_the_policy_waits_for_a_person_where_automation_is_off(fleet: F
     fleet.write("policy.yaml", ONE_STAGE.replace("{name: prod}", "{name: prod, pin: v1}"))
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    told = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
-    assert told.code == 0, told.err
+    result = fleet.later(minutes=5).run("promote", "monitoring", "--stage", "prod", *WHY)
+    assert result.code == 0, result.err
     assert fleet.published() == {BER: "v1", CPH: "v1"}
-    told = fleet.run("promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY)
-    assert told.code == 4
-    assert "the policy pins it to v1; remove or change the pin of stage prod" in told.err
+    result = fleet.run("promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY)
+    assert result.code == 4
+    assert "the policy pins it to v1; remove or change the pin of stage prod" in result.err
 
 
 def test_a_variant_that_never_had_the_revision_is_held_and_the_others_go(fleet: Fleet):
     fleet.site("dan", "prod", "core")
     fleet.later(minutes=5).settle()
-    told = rollback(fleet, "--revision", "v1")
+    result = rollback(fleet, "--revision", "v1")
     never = "core:sites/dan was never published at v1; choose a published revision"
-    assert never in told.err
+    assert never in result.err
     assert fleet.published() == {BER: "v1", CPH: "v1", "sites/dan": "v2"}
     assert fleet.condition("sites/dan")[0] == "NeverPublished"
     line = ("promote", "monitoring", "--stage", "prod", "--revision", "v2")
-    told = fleet.run(*line, "--variant", BER, *WHY)
-    assert told.code == 4
-    assert "rolls it back to v1" in told.err
+    result = fleet.run(*line, "--variant", BER, *WHY)
+    assert result.code == 4
+    assert "rolls it back to v1" in result.err
 
 
 def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):
@@ -185,11 +185,11 @@ def test_a_draft_with_commits_of_people_is_not_dropped(fleet: Fleet):
     fleet.later(minutes=5).settle()
     branch, edge = f"drafts/default/{BER}/monitoring", fleet.repos["edge"]
     edge.commit(branch, {FILE: edge.file(branch, FILE) + "# a fix\n"})
-    told = rollback(fleet, "--revision", "v1")
+    result = rollback(fleet, "--revision", "v1")
     assert (
         f"branch {branch} has people's commits on a draft of v3, which a rollback to v1 would drop;"
         " save them in another branch and remove this one"
-    ) in told.err
+    ) in result.err
     assert fleet.published() == {BER: "v2", CPH: "v1"}
     assert fleet.condition(BER)[0] == "DraftEdited"
     assert edge.file(branch, FILE).endswith("# a fix\n")
@@ -211,22 +211,22 @@ def test_a_commit_on_the_draft_of_the_way_back_is_published_with_it(fleet: Fleet
     assert edge.drafts() == []
 
 
-def test_a_revision_that_the_rule_does_not_allow_any_more_can_be_gone_back_to(fleet: Fleet):
+def test_a_rollback_reaches_a_revision_that_is_no_longer_allowed(fleet: Fleet):
     rule = RULE.replace(">=1", ">=2")
     fleet.write("policy.yaml", ONE_STAGE.replace(RULE, rule))
     fleet.repos["blueprints"].git("update-ref", "-d", "refs/tags/monitoring/v1")
     fleet.later(minutes=5).settle()
-    told = rollback(fleet)
-    assert fleet.published() == {BER: "v1", CPH: "v1"}, told.err
+    result = rollback(fleet)
+    assert fleet.published() == {BER: "v1", CPH: "v1"}, result.err
     assert OURS in fleet.repos["edge"].file("main", FILE)
 
 
 def test_a_variant_that_moves_does_not_go_back_in_the_same_step(fleet: Fleet):
     fleet.write("promotion.yaml", OFF)
     fleet.write("policy.yaml", ONE_STAGE.replace("'sites/'", "'places/'"))
-    told = rollback(fleet, "--revision", "v1")
-    assert told.code == 4
-    assert "v1 was never published in stage prod" in told.err
+    result = rollback(fleet, "--revision", "v1")
+    assert result.code == 4
+    assert "v1 was never published in stage prod" in result.err
     fleet.write("policy.yaml", ONE_STAGE)
     rollback(fleet)
     fleet.write("policy.yaml", ONE_STAGE.replace("'sites/'", "'places/'"))
@@ -236,7 +236,7 @@ def test_a_variant_that_moves_does_not_go_back_in_the_same_step(fleet: Fleet):
     assert (reason, "v1" in sentence) == ("PathChanged", True)
 
 
-def test_what_a_person_merged_in_another_way_can_be_gone_back_to(tmp_path: Path):
+def test_a_rollback_reaches_a_revision_that_a_person_squashed(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
     fleet.write("policy.yaml", ONE_STAGE)
     fleet.write("promotion.yaml", OFF)
@@ -256,7 +256,7 @@ def test_what_a_person_merged_in_another_way_can_be_gone_back_to(tmp_path: Path)
     assert tree(fleet, f"main:{BER}") == was
 
 
-def test_without_its_rendering_nobody_could_tell_the_edits_and_it_is_held(fleet: Fleet):
+def test_a_rollback_without_its_rendering_is_held(fleet: Fleet):
     fleet.release("v3")
     fleet.later(minutes=5).settle()
     fleet.repos["edge"].git("update-ref", "-d", VENDOR)
@@ -282,7 +282,7 @@ def test_a_publication_that_was_reverted_by_hand_is_put_on_record_by_going_back(
     assert fleet.plan().code == 0
 
 
-def test_it_goes_further_back_when_that_is_named(fleet: Fleet):
+def test_a_rollback_goes_further_back_to_a_named_revision(fleet: Fleet):
     fleet.release("v3")
     fleet.later(minutes=5).settle()
     rollback(fleet)
@@ -292,26 +292,26 @@ def test_it_goes_further_back_when_that_is_named(fleet: Fleet):
     assert "already recorded: back to v2; name an older --revision to go further" in again.out
     rollback(fleet, "--revision", "v1")
     assert fleet.published() == {BER: "v1", CPH: "v1"}
-    assert fates(fleet) == ["Rollback Applied", "Rollback Active"]
+    assert decision_statuses(fleet) == ["Rollback Applied", "Rollback Active"]
 
 
 def test_promoting_another_revision_ends_it(fleet: Fleet):
     rollback(fleet)
-    told = fleet.later(minutes=5).run(
+    result = fleet.later(minutes=5).run(
         "promote", "monitoring", "--stage", "prod", "--revision", "v2", *WHY
     )
-    assert told.code == 0, told.err
+    assert result.code == 0, result.err
     fleet.later(minutes=5).settle()
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert fates(fleet) == ["Rollback Applied", "Publish Applied"]
+    assert decision_statuses(fleet) == ["Rollback Applied", "Publish Applied"]
 
 
-def test_the_window_binds_it_unless_that_is_lifted(fleet: Fleet):
+def test_the_window_binds_a_rollback_unless_overridden(fleet: Fleet):
     closed = "  windows: [{deny: {schedule: '0 0 * * *', duration: 24h}}]\n"
     fleet.write("promotion.yaml", PROMOTION + closed)
-    told = rollback(fleet)
+    result = rollback(fleet)
     assert fleet.published() == {BER: "v2", CPH: "v2"}
-    assert "not published yet" in told.err or "nothing is published yet" in told.err
+    assert "not published yet" in result.err or "nothing is published yet" in result.err
     assert rollback(fleet, "--override", "window").code == 0
     assert fleet.published() == {BER: "v1", CPH: "v1"}
 

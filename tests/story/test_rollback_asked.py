@@ -56,12 +56,12 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("_", "args", "told"), REFUSED, ids=[row[0] for row in REFUSED])
-def test_refused(fleet: Fleet, _: str, args: tuple[str, ...], told: str):
+@pytest.mark.parametrize(("_", "args", "words"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_refused(fleet: Fleet, _: str, args: tuple[str, ...], words: str):
     before = fleet.records().refs()
     done = fleet.run("rollback", "--yes", "monitoring", *args, *WHY)
     assert done.code in (1, 4)
-    assert told in done.err
+    assert words in done.err
     assert fleet.records().refs() == before
 
 
@@ -69,6 +69,6 @@ def test_refused_where_nothing_was_published_before(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"ber": ("prod", "edge")})
     fleet.write("policy.yaml", ONE_STAGE)
     fleet.settle()
-    told = rollback(fleet)
-    assert told.code == 4
-    assert "nothing was published in stage prod of default/monitoring before v1" in told.err
+    words = rollback(fleet)
+    assert words.code == 4
+    assert "nothing was published in stage prod of default/monitoring before v1" in words.err

@@ -30,11 +30,11 @@ def test_a_report_about_the_stage_is_not_about_who_is_published_in_the_same_seco
         "Verifying",
         "Drafted",
     ]
-    told = three.run("explain", "monitoring/dev").out
-    assert "was recorded before v1 was published" in told
+    output = three.run("explain", "monitoring/dev").out
+    assert "was recorded before v1 was published" in output
 
 
-def test_what_is_said_afterwards_in_the_same_second_counts(three: Fleet):
+def test_a_report_after_the_publication_in_the_same_second_counts(three: Fleet):
     assert three.report("dev", "v1", "passed").code == 0
     three.sweep()
     assert three.report("dev", "v1", "passed", "--variant", "sites/ber").code == 0

@@ -14,12 +14,12 @@ OUT = [
 
 
 @pytest.mark.parametrize(("_", "name", "words"), OUT, ids=map(itemgetter(0), OUT))
-def test_a_plan_that_cannot_be_saved_is_told(fleet: Fleet, _: str, name: str, words: str):
-    told = fleet.plan("--out", str(fleet.root / name))
-    assert (told.code, told.out) == (1, "")
-    assert "the plan cannot be saved as" in told.err
-    assert words in told.err
-    assert "bug" not in told.err
+def test_a_plan_that_cannot_be_saved_is_reported(fleet: Fleet, _: str, name: str, words: str):
+    result = fleet.plan("--out", str(fleet.root / name))
+    assert (result.code, result.out) == (1, "")
+    assert "the plan cannot be saved as" in result.err
+    assert words in result.err
+    assert "bug" not in result.err
 
 
 SAVED = [
@@ -32,15 +32,15 @@ SAVED = [
 
 
 @pytest.mark.parametrize(("_", "content", "words"), SAVED, ids=map(itemgetter(0), SAVED))
-def test_what_is_no_plan_is_told(
+def test_a_malformed_plan_is_refused(
     fleet: Fleet, tmp_path: Path, _: str, content: bytes | None, words: str
 ):
     saved = tmp_path / "plan.json"
     if content is not None:
         saved.write_bytes(content)
     before = fleet.refs()
-    told = fleet.sweep("--plan", str(saved))
-    assert told.code == (1 if content is None else 2)
-    assert (told.out, fleet.refs()) == ("", before)
-    assert words in told.err
-    assert "Errno" not in told.err
+    result = fleet.sweep("--plan", str(saved))
+    assert result.code == (1 if content is None else 2)
+    assert (result.out, fleet.refs()) == ("", before)
+    assert words in result.err
+    assert "Errno" not in result.err

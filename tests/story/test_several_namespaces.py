@@ -43,8 +43,8 @@ def printed(view: dict) -> list[str]:
     """Return all commands of an explanation: of blockers, of notes and in their sentences."""
     parts = [*view["status"]["blockers"], *view["status"]["notes"]]
     lines = [line for it in parts for line in it.get("commands", [it.get("command", "")])]
-    told = [line for it in parts for line in re.findall("`(fanout [^`]+)`", it["message"])]
-    return [line for line in (*lines, *told) if line]
+    commands = [line for it in parts for line in re.findall("`(fanout [^`]+)`", it["message"])]
+    return [line for line in (*lines, *commands) if line]
 
 
 def test_commands_name_the_namespace_where_several_have_the_policy(fleet: Fleet):
@@ -54,8 +54,8 @@ def test_commands_name_the_namespace_where_several_have_the_policy(fleet: Fleet)
     edge.commit("main", {path: text.replace("replicas: 1", "replicas: 7")})
     fleet.release("v2")
     swept = fleet.later(minutes=1).sweep()
-    told = re.findall("`(fanout [^`]+)`", swept.err)
-    assert {shlex.split(it)[1] for it in told} == {"diff", "resolve"}
+    printed_commands = re.findall("`(fanout [^`]+)`", swept.err)
+    assert {shlex.split(it)[1] for it in printed_commands} == {"diff", "resolve"}
     edge.commit("main", {path: text})
     fleet.later(minutes=1).settle()
     assert fleet.run("rollback", *LAB, "--stage", "dev", "--yes").code == 0
@@ -64,7 +64,7 @@ def test_commands_name_the_namespace_where_several_have_the_policy(fleet: Fleet)
     views = fleet.run("explain", "-o", "json").items
     commands = [(it["metadata"]["namespace"], line) for it in views for line in printed(it)]
     assert {"report", "withdraw"} <= {shlex.split(line)[1] for _, line in commands}
-    for namespace, line in (*commands, *(("lab", it) for it in told)):
+    for namespace, line in (*commands, *(("lab", it) for it in printed_commands)):
         assert line.endswith(f" -n {namespace}"), line
         verb, *rest = shlex.split(line)[1:]
         done = fleet.run(verb, *rest, *(() if verb == "diff" else ANN))

@@ -63,7 +63,7 @@ def roll_out(fleet: Fleet, revision: str) -> None:
     fleet.later(hours=2).settle(30)
 
 
-def test_what_a_stage_releases_is_one_branch(fleet: Fleet):
+def test_released_variants_of_a_stage_are_on_a_single_branch(fleet: Fleet):
     swept = fleet.sweep()
     assert (swept.code, swept.out) == (0, "4 released, 4 drafts written\n")
     assert [fleet.repos[name].drafts() for name in ("r0", "r1")] == [[DEV], [DEV]]
@@ -73,7 +73,7 @@ def test_what_a_stage_releases_is_one_branch(fleet: Fleet):
     assert log.splitlines() == [f"{base} Update 2 packages at v1", " first commit"]
 
 
-def test_what_is_written_stands_for_a_pass_before_it_is_published(fleet: Fleet):
+def test_a_written_draft_stays_for_a_pass_before_publication(fleet: Fleet):
     fleet.sweep()
     assert fleet.plan("--drafts-only").out == "nothing to do\n"
     assert fleet.later(minutes=1).sweep().out == "4 published\n"
@@ -119,7 +119,7 @@ def test_a_person_s_commit_is_published_with_its_package(fleet: Fleet):
     assert repo.drafts() == []
 
 
-def test_what_changes_under_a_person_s_commit_is_appended(tmp_path: Path):
+def test_changes_under_a_commit_of_a_person_are_appended(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
     fleet.write("policy.yaml", per("Stage", SIGNED))
     fleet.sweep()
@@ -150,7 +150,7 @@ def test_a_bump_takes_a_person_s_commit_along(fleet: Fleet):
     assert "replicas: 2" in repo.file("main", "sites/c00/deployment.yaml")
 
 
-def test_who_committed_before_a_bump_does_not_approve_it(tmp_path: Path):
+def test_an_author_of_a_commit_before_a_bump_does_not_approve_it(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"a": ("dev", "edge")})
     fleet.write("policy.yaml", per("Stage", SIGNED))
     fleet.write("promotion.yaml", PROMOTION + "  requiresSeparation: true\n")
@@ -199,7 +199,7 @@ def test_a_person_s_commit_goes_along_to_a_stage_of_another_name(tmp_path: Path)
     edge.fsck()
 
 
-def test_one_that_cannot_be_published_holds_the_others_of_its_draft(tmp_path: Path):
+def test_an_unpublishable_variant_holds_the_others_of_its_draft(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
     fleet.write("policy.yaml", per("Stage", SIGNED))
     fleet.sweep()
@@ -382,13 +382,13 @@ def test_without_automation_a_person_promotes_what_is_not_written_yet(fleet: Fle
     assert fleet.published()["sites/c00"] == "v1"
 
 
-def test_what_is_not_written_cannot_be_approved(tmp_path: Path):
+def test_an_unwritten_draft_cannot_be_approved(tmp_path: Path):
     fleet = Fleet.build(tmp_path, {"a": ("dev", "edge")})
     fleet.write("policy.yaml", per("Stage", SIGNED))
     fleet.write("promotion.yaml", PROMOTION.replace('  autoPromotion: {stages: ["*"]}\n', ""))
     fleet.sweep()
-    said = ("--revision", "v1", "--by", "Ann <ann@example.com>")
-    refused = fleet.later(minutes=1).run("approve", "monitoring", "--stage", "dev", *said)
+    arguments = ("--revision", "v1", "--by", "Ann <ann@example.com>")
+    refused = fleet.later(minutes=1).run("approve", "monitoring", "--stage", "dev", *arguments)
     assert refused.code == 4
     assert "when they are released" in refused.err
     assert fleet.run("get", "approvals", "-o", "json").items == []
@@ -413,7 +413,7 @@ ACTIONS = st.lists(
 
 @settings(max_examples=4, phases=(Phase.explicit, Phase.generate))
 @given(ACTIONS)
-def test_both_kinds_of_draft_come_to_the_same(actions: list[str]):
+def test_the_two_kinds_of_draft_have_the_same_results(actions: list[str]):
     """Verdicts, released revisions and the packages in force do not depend on the kind of draft."""
     with pytest.MonkeyPatch.context() as patch:
         for role in ("AUTHOR", "COMMITTER"):  # so that upstream's commits have the same ids

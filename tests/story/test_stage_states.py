@@ -46,20 +46,20 @@ def fleet(root: Path) -> Fleet:
 def words(fleet: Fleet, policy: str = "monitoring") -> dict[str, str]:
     """Return the word for each stage, which is the same in all output."""
     stages = [it for it in fleet.run("get", "stages", "-o", "json").views if it["policy"] == policy]
-    said = {it["stage"]: it["state"] for it in stages}
+    state_by_stage = {it["stage"]: it["state"] for it in stages}
     status = fleet.run("status", "-o", "json").json["status"]["stages"]
-    assert said == {it["stage"]: it["state"] for it in status if it.get("stage")}
+    assert state_by_stage == {it["stage"]: it["state"] for it in status if it.get("stage")}
     graph = fleet.run("graph", policy, "-o", "mermaid").out
-    assert said == dict(re.findall(r'\["(\S+)[^"]*?<br/>(\w+)<br/>', graph))
-    for stage, word in said.items():
+    assert state_by_stage == dict(re.findall(r'\["(\S+)[^"]*?<br/>(\w+)<br/>', graph))
+    for stage, word in state_by_stage.items():
         explained = fleet.run("explain", f"{policy}/{stage}", "-o", "json").json
         assert explained["status"]["state"] == word
         assert f"Stage {policy}/{stage}: {word}" in fleet.run("explain", f"{policy}/{stage}").out
     heads, *rows = fleet.run("get", "stages", "-o", "wide").out.splitlines()
     for row in rows:
         stage, word = row.split()[1], row[heads.index("STATE") :].split()[0]
-        assert word == said.get(stage, word)
-    return said
+        assert word == state_by_stage.get(stage, word)
+    return state_by_stage
 
 
 def test_a_stage_is_pending_or_suspended(fleet: Fleet):
@@ -85,7 +85,7 @@ def test_all_stages_of_a_suspended_policy_are_suspended(fleet: Fleet):
     assert of_policy(fleet) == {"Suspended"}
 
 
-def test_one_suspended_variant_does_not_suspend_its_stage(fleet: Fleet):
+def test_a_suspended_variant_does_not_suspend_its_stage(fleet: Fleet):
     fleet.run("suspend", "monitoring", "--variant", "ber", *ANN)
     assert words(fleet)["dev"] == "Pending"
 
@@ -121,14 +121,14 @@ def test_a_variant_written_by_hand_has_its_own_word(tmp_path: Path):
         [variant] = fleet.run("get", "variants", "-o", "json").views
         [stage] = fleet.run("status", "-o", "json").json["status"]["stages"]
         explained = fleet.run("explain", "lone", "-o", "json").json["status"]
-        said = {it["state"] for it in (view, variant, stage, explained)}
-        assert len(said) == 1, said
+        states = {it["state"] for it in (view, variant, stage, explained)}
+        assert len(states) == 1, states
         for language in ("text", "mermaid", "dot", "svg"):
             drawn = fleet.run("graph", "lone", "-o", language)
             assert drawn.code == 0, drawn.err
             assert view["state"] in drawn.out
         fleet.sweep()
-    assert said == {"Drafted"}
+    assert states == {"Drafted"}
 
 
 @pytest.mark.parametrize("options", [(), ("-o", "json")], ids=["table", "json"])

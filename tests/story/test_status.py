@@ -22,17 +22,17 @@ def terminal(monkeypatch):
     monkeypatch.setenv("LINES", "24")
 
 
-def rows(told: str) -> list[list[str]]:
+def rows(output: str) -> list[list[str]]:
     """Return the cells of the table of stages."""
-    lines = told[told.index("POLICY ") :].splitlines()
+    lines = output[output.index("POLICY ") :].splitlines()
     return [line.split() for line in lines[1:] if "   " in line]
 
 
 def test_a_line_per_stage_says_what_it_waits_for(fleet: Fleet):
-    told = fleet.run("status")
-    assert told.code == 0
-    assert told.out.startswith("Fleet: 1 policy, 0 of 2 variants ready\n\nPOLICY ")
-    assert rows(told.out) == [
+    result = fleet.run("status")
+    assert result.code == 0
+    assert result.out.startswith("Fleet: 1 policy, 0 of 2 variants ready\n\nPOLICY ")
+    assert rows(result.out) == [
         ["monitoring", "dev", "v1", "0/2", "Pending", "VerificationPending"],
         ["monitoring", "prod", "v1", "0/0", "Pending", "NoTargets", "+1"],
     ]
@@ -46,18 +46,18 @@ def test_a_pipe_gets_no_empty_line_at_the_end(fleet: Fleet, monkeypatch):
     assert fleet.run("status").out.splitlines()[-1].startswith("monitoring   prod ")
 
 
-def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fleet):
+def test_conflicts_that_need_a_person_come_first_with_the_command_that_decides(fleet: Fleet):
     path = "sites/ams/deployment.yaml"
     text = PACKAGE["deployment.yaml"]
     edge = fleet.repos["edge"]
     edge.commit("main", {path: text.replace("replicas: 1", "replicas: 7")})
     fleet.release("v2", {"deployment.yaml": text.replace("replicas: 1", "replicas: 3")})
     fleet.sweep("--drafts-only")
-    told = fleet.run("status")
-    assert told.code == 3
+    result = fleet.run("status")
+    assert result.code == 3
     view = fleet.run("status", "-o", "json").json["status"]
     [conflict] = view["conflicts"]
-    section = told.out.partition("Needs a person:\n")[2].splitlines()
+    section = result.out.partition("Needs a person:\n")[2].splitlines()
     assert section[0].split()[:2] == ["monitoring/dev", "MergeConflict"]
     assert f"(keys: {conflict['key']})" in " ".join(" ".join(section[:2]).split())
     assert "    fanout resolve monitoring --variant ams --reason WHY" in section
@@ -65,7 +65,7 @@ def test_what_needs_a_person_comes_first_with_the_command_that_decides(fleet: Fl
     assert (urgent["policy"], urgent["reason"]) == ("monitoring", "MergeConflict")
 
 
-def test_nobody_is_to_approve_what_has_failed_in_an_earlier_stage(fleet: Fleet):
+def test_no_approval_is_urgent_after_an_earlier_stage_failed(fleet: Fleet):
     approval = "{name: signed, approval: {atLeast: 1, from: [sre]}}"
     fleet.write("policy.yaml", POLICY.replace(", soak: 1h}", f"}}, requires: [{approval}]"))
     fleet.site("cph", "prod", "edge")
@@ -119,13 +119,13 @@ def test_the_view_is_as_the_schema_says(fleet: Fleet):
 
 def test_a_stopped_policy_and_failed_targets_have_lines_of_their_own(fleet: Fleet):
     fleet.site("x1", "dev", "nosuch")
-    told = fleet.run("status")
-    assert told.code == 3
-    assert ["monitoring", "-", "-", "0/1", "Failed", "UnknownRepository"] in rows(told.out)
+    result = fleet.run("status")
+    assert result.code == 3
+    assert ["monitoring", "-", "-", "0/1", "Failed", "UnknownRepository"] in rows(result.out)
     fleet.repos["blueprints"].path.rename(fleet.root / "away")
-    told = fleet.run("status")
-    assert told.code == 3
-    assert rows(told.out)[0][4] == "Stopped"
+    result = fleet.run("status")
+    assert result.code == 3
+    assert rows(result.out)[0][4] == "Stopped"
 
 
 def test_the_status_of_another_namespace_is_empty(fleet: Fleet):

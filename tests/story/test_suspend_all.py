@@ -38,15 +38,15 @@ def counts(result: Result) -> list[int]:
     return [int(it) for it in re.findall(r": (\d+)", result.err.splitlines()[-1])]
 
 
-def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
-    told = fleet.run("suspend", "--all", *WHY)
-    assert told.code == 0, told.err
-    assert [line.split(" recorded for ")[1] for line in told.out.splitlines()] == [
+def test_all_policies_are_suspended_once_and_resumed(fleet: Fleet):
+    result = fleet.run("suspend", "--all", *WHY)
+    assert result.code == 0, result.err
+    assert [line.split(" recorded for ")[1] for line in result.out.splitlines()] == [
         "default/logging",
         "default/monitoring",
         "default/agent",
     ]
-    assert counts(told) == [3, 0, 0]
+    assert counts(result) == [3, 0, 0]
     fleet.release("v2")
     fleet.settle()
     assert set(fleet.published().values()) <= {"v1", ""}
@@ -65,20 +65,20 @@ def test_everything_is_suspended_once_and_resumed(fleet: Fleet):
     assert fleet.published()["sites/ams"] == "v2"
 
 
-def test_only_what_is_not_suspended_yet_is(fleet: Fleet):
+def test_suspend_all_records_no_decision_for_a_suspended_policy(fleet: Fleet):
     assert fleet.run("suspend", "logging", *WHY).code == 0
-    told = fleet.run("suspend", "--all", *WHY)
-    assert len(told.out.splitlines()) == 2
-    assert counts(told) == [2, 1, 0]
+    result = fleet.run("suspend", "--all", *WHY)
+    assert len(result.out.splitlines()) == 2
+    assert counts(result) == [2, 1, 0]
 
 
 def test_the_policies_of_another_namespace_are_left_alone(fleet: Fleet):
     fleet.write(
         "elsewhere.yaml", BY_HAND.replace("name: agent", "name: other, namespace: elsewhere")
     )
-    told = fleet.run("suspend", "--all", "-n", "elsewhere", *WHY)
-    assert (told.code, told.out) == (3, ""), "it has no repository that it may use"
-    assert "elsewhere/other" in told.err
+    result = fleet.run("suspend", "--all", "-n", "elsewhere", *WHY)
+    assert (result.code, result.out) == (3, ""), "it has no repository that it may use"
+    assert "elsewhere/other" in result.err
     assert decisions(fleet) == []
     assert len(fleet.run("suspend", "--all", "-n", "default", *WHY).out.splitlines()) == 3
 
@@ -92,34 +92,36 @@ USAGE = [
 
 @pytest.mark.parametrize("verb", ["suspend", "resume"])
 @pytest.mark.parametrize(("line", "data"), USAGE)
-def test_one_policy_or_all_of_them_is_meant(fleet: Fleet, verb: str, line, data: list[str]):
-    told = fleet.run(verb, *line, *WHY)
-    assert told.code == 1
-    assert [word for word in data if word not in told.err] == [], told.err
+def test_naming_a_policy_and_all_policies_is_refused(
+    fleet: Fleet, verb: str, line, data: list[str]
+):
+    result = fleet.run(verb, *line, *WHY)
+    assert result.code == 1
+    assert [word for word in data if word not in result.err] == [], result.err
     assert decisions(fleet) == []
 
 
 def test_a_policy_whose_records_are_lost_keeps_no_other_from_being_suspended(fleet: Fleet):
     head = "refs/heads/fanout/default/default/logging"
     fleet.records().git("update-ref", "-d", head)
-    told = fleet.run("suspend", "--all", *WHY)
-    assert told.code == 3, told.err
-    assert "default/monitoring" in told.out
-    assert "default/logging" not in told.out
-    assert "default/logging" in told.err
+    result = fleet.run("suspend", "--all", *WHY)
+    assert result.code == 3, result.err
+    assert "default/monitoring" in result.out
+    assert "default/logging" not in result.out
+    assert "default/logging" in result.err
 
 
-def test_what_is_resumed_already_may_be_suspended_by_its_spec(fleet: Fleet):
+def test_a_resumed_policy_may_still_be_suspended_by_its_spec(fleet: Fleet):
     for verb in ("suspend", "resume"):
         assert fleet.run(verb, "logging", *WHY).code == 0
     (policy,) = (fleet.root / "policies").glob("*logging*")
     policy.write_text(policy.read_text().replace("spec:\n", "spec:\n  suspend: true\n", 1))
-    told = fleet.run("resume", "logging", *WHY)
-    assert (told.code, told.out) == (4, "")
-    assert "nothing to do: the policy is already resumed by ann@example.com" in told.err
-    assert "; the policy is suspended by its spec: set suspend to false there" in told.err
-    told = fleet.run("resume", "--all", *WHY)
-    assert counts(told) == [0, 3, 0]
+    result = fleet.run("resume", "logging", *WHY)
+    assert (result.code, result.out) == (4, "")
+    assert "nothing to do: the policy is already resumed by ann@example.com" in result.err
+    assert "; the policy is suspended by its spec: set suspend to false there" in result.err
+    result = fleet.run("resume", "--all", *WHY)
+    assert counts(result) == [0, 3, 0]
 
 
 def test_a_change_that_comes_during_a_suspension_is_shown(fleet: Fleet):
@@ -139,8 +141,8 @@ def test_a_change_that_comes_during_a_suspension_is_shown(fleet: Fleet):
     assert (readiness()[0], states()) == ("True", {"Ready"})
     fleet.site("ams", "dev", "edge", retention="30d")
     assert (readiness(), states()) == (("False", "Suspended"), {"Suspended"})
-    told = fleet.run("explain", "logging")
-    assert "the policy is suspended by ann@example.com" in told.out
+    result = fleet.run("explain", "logging")
+    assert "the policy is suspended by ann@example.com" in result.out
     variant = fleet.run("explain", "logging/ams")
     assert "its inputs have changed; the change is rolled out after the suspension" in variant.out
     fleet.settle()
@@ -152,10 +154,10 @@ def test_a_change_that_comes_during_a_suspension_is_shown(fleet: Fleet):
     assert "30d" in edge.file("main", "logging/ams/settings.yaml")
 
 
-def test_who_suspends_around_a_resumed_scope_is_named(fleet: Fleet):
+def test_the_author_of_a_wider_suspension_is_named(fleet: Fleet):
     assert fleet.run("suspend", "logging", *WHY).code == 0
     assert fleet.run("suspend", "logging", "--stage", "dev", *WHY).code == 0
-    told = fleet.run("resume", "logging", "--stage", "dev", *WHY)
-    assert told.code == 4
-    assert "still suspended: the policy is suspended by ann@example.com in 2" in told.err
-    assert "run `fanout resume logging" in told.err
+    result = fleet.run("resume", "logging", "--stage", "dev", *WHY)
+    assert result.code == 4
+    assert "still suspended: the policy is suspended by ann@example.com in 2" in result.err
+    assert "run `fanout resume logging" in result.err

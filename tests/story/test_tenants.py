@@ -46,7 +46,7 @@ def fleet(tmp_path, monkeypatch):
         yield fleet
 
 
-def test_who_has_no_secret_sees_what_is_shown_to_anybody(fleet):
+def test_a_namespace_without_a_secret_has_anonymous_access(fleet):
     for _ in range(2):  # the second time the mirror of the other namespace has it all
         result = fleet.later(minutes=1).sweep("-o", "json")
         assert result.code == 3, result
@@ -174,7 +174,7 @@ WITHOUT_SECRET = [
 @pytest.mark.parametrize(
     ("_", "wish"), WITHOUT_SECRET, ids=[sentence for sentence, _ in WITHOUT_SECRET]
 )
-def test_who_cannot_write_takes_nothing_from_who_can(shared, _, wish, is_public):
+def test_a_namespace_without_write_access_takes_no_package_of_another(shared, _, wish, is_public):
     shared.server.is_public = is_public
     shared.declare("abe", **{"secret": "", **wish})
     shared.declare("zed")
@@ -214,7 +214,7 @@ def assert_hidden(shared: SharedFleet, namespace: str, other: str) -> None:
         assert not re.search(rf"\b{other}\b", read.out + read.err), read
 
 
-def test_a_package_of_another_namespace_is_not_told_whose_it_is(shared):
+def test_the_owner_of_a_package_of_another_namespace_is_not_shown(shared):
     """Its records are lost, so its repository alone shows it."""
     shared.declare("abe", secret="key", packages="[other]")
     shared.declare("zed")
@@ -230,7 +230,7 @@ def test_a_package_of_another_namespace_is_not_told_whose_it_is(shared):
     assert_hidden(shared, "abe", "zed")
 
 
-def test_a_branch_of_another_namespace_is_not_told_whose_it_is(shared):
+def test_the_owner_of_a_branch_of_another_namespace_is_not_shown(shared):
     shared.server.is_public = True
     shared.declare("abe", secret="")
     shared.declare("zed", secret="", repository=", branch: other")
@@ -254,7 +254,7 @@ done
 exit $bad"""
 
 
-def test_words_of_a_server_about_others_are_not_told(tmp_path: Path):
+def test_words_of_a_server_about_others_are_not_shown(tmp_path: Path):
     """One push has the drafts of both, and they are too many to try each by itself."""
     fleet = Fleet(tmp_path)
     for name in ("blueprints", "edge"):
@@ -286,7 +286,7 @@ BOTH = [
 
 
 @pytest.mark.parametrize(("_", "first", "second"), BOTH, ids=[row[0] for row in BOTH])
-def test_of_two_who_can_write_one_has_the_path_and_the_other_is_told(shared, _, first, second):
+def test_of_two_who_can_write_one_has_the_path_and_the_other_is_reported(shared, _, first, second):
     shared.declare("abe", **first)
     shared.declare("zed", secret="key", **second)
     shared.sweeps(6)

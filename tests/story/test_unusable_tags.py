@@ -150,7 +150,7 @@ def test_the_sound_tags_stay_usable_and_the_other_is_named(story: Story, row):
     assert story.swept.code == 0, story.swept.err
 
 
-def test_who_asks_gets_to_know(tmp_path):
+def test_explain_and_promote_name_the_unusable_tag(tmp_path):
     fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
     fleet.settle()
     upstream = fleet.repos["blueprints"]

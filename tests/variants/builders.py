@@ -28,14 +28,17 @@ def package(files, commit="c" * 40, name="v1", **fields):
         for path, text in {"Kptfile": KPTFILE, **files}.items()
     }
     tree = tree_id({path: entry for path, (entry, _) in content.items()})
-    known = {"repository": "https://git.example.com/blueprints.git", "directory": "monitoring"}
+    defaults = {"repository": "https://git.example.com/blueprints.git", "directory": "monitoring"}
     return UpstreamPackage(
-        **{**known, **fields}, revision=Revision(name, commit, 1700000000), tree=tree, files=content
+        **{**defaults, **fields},
+        revision=Revision(name, commit, 1700000000),
+        tree=tree,
+        files=content,
     )
 
 
 def spec(**fields):
-    known = {
+    defaults = {
         "name": "monitoring-eu",
         "namespace": "platform",
         "policy": "monitoring",
@@ -46,7 +49,7 @@ def spec(**fields):
         "repository": "edge-eu",
         "path": "clusters/eu/monitoring",
     }
-    return VariantSpec(**{**known, **fields})
+    return VariantSpec(**{**defaults, **fields})
 
 
 def config_map(name, namespace="platform", **rest):

@@ -18,8 +18,8 @@ NOTHING_KNOWN = PackageFacts()
 def changes(name, config, item, facts=NOTHING_KNOWN):
     """Return the function's changes as {path with dots: value}."""
     function = FUNCTIONS_BY_NAME[name]
-    found = function.changes(function.configure(config), item, facts)
-    return {".".join(map(str, path)): value for path, value in found}
+    field_changes = function.changes(function.configure(config), item, facts)
+    return {".".join(map(str, path)): value for path, value in field_changes}
 
 
 def meta(**fields):

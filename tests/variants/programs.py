@@ -41,8 +41,8 @@ def after(files, work, *entries, policy=(), validators=()):
     shop = Shop(work)
     own = {"Kptfile": kptfile(*entries)} if entries else {}
     common = {"answering": FunctionResultCache(shop), "limits": LIMITS}
-    found = run({**own, **files}, *policy, validators=validators, **common)
-    return found, shop.seen
+    changed_files = run({**own, **files}, *policy, validators=validators, **common)
+    return changed_files, shop.seen
 
 
 def changed(files, work, entry="exec: fn"):

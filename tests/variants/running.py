@@ -29,20 +29,20 @@ def rendered(files, *mutators, objects=(), answering=NOBODY, limits=LIMITS, **fi
     variant = spec(mutators=mutators, **fields)
     inputs = resolve_inputs(prepared, variant, ClusterObjectIndex(objects))
     return answering.run_until_answered(
-        lambda known: render_variant(prepared, variant, inputs, known)
+        lambda memo: render_variant(prepared, variant, inputs, memo)
     )
 
 
 def run(files, *mutators, **fields):
     """Return the differences from upstream, Kptfile and package context aside; None if deleted."""
     result = rendered(files, *mutators, **fields)
-    found = {
+    changed_files = {
         path: result.blobs[entry.oid].decode()
         for path, entry in result.entries.items()
         if entry.oid in result.blobs and result.blobs[entry.oid].decode() != files.get(path)
     }
-    found |= {path: None for path in files if path not in result.entries}
-    return {path: text for path, text in found.items() if path not in OURS}
+    changed_files |= {path: None for path in files if path not in result.entries}
+    return {path: text for path, text in changed_files.items() if path not in OURS}
 
 
 def after(text, image, **data):

@@ -166,14 +166,14 @@ def test_a_variant_is_what_it_would_be_alone(variants):
 def cluster(name, *functions, settings=True, **fields):
     """A variant with values of its own for everything."""
     data = {"zone": f"zone-{name}", "more": name}
-    known = {
+    defaults = {
         "name": f"monitoring-{name}",
         "path": f"clusters/{name}",
         "context": {"region": f"region-{name}"},
         "injectors": (by("here"),) if settings else (),
         "mutators": functions,
     }
-    return [config_map("here", data=data)], known | fields
+    return [config_map("here", data=data)], defaults | fields
 
 
 def own(image, *values, **config):
@@ -214,7 +214,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("files", "functions", "expected"), rows(FORMS))
-def test_variants_have_a_mould(files, functions, expected):
+def test_variants_of_a_shape_share_a_compiled_template(files, functions, expected):
     names = ("e1", "e2", "e3", "e4")
     variants = [cluster(name, *(make(name) for make in functions)) for name in names]
     together, alone, made = in_turn(files, variants)
@@ -222,7 +222,7 @@ def test_variants_have_a_mould(files, functions, expected):
     assert bool(made) is expected
 
 
-def test_a_variant_that_does_not_fit_leaves_the_mould_to_the_others():
+def test_a_variant_that_does_not_fit_leaves_the_template_to_the_others():
     """The second one, for which it would be made, has a number where the others have texts."""
     kptfile = CONFIGURED.format("apply-setters", "package-context.yaml")
     files = {"a.yaml": SETTERS.replace("tag", "region"), "Kptfile": kptfile}
@@ -233,7 +233,7 @@ def test_a_variant_that_does_not_fit_leaves_the_mould_to_the_others():
     assert made
 
 
-def test_one_variant_of_a_form_makes_no_mould():
+def test_a_single_variant_of_a_shape_compiles_no_template():
     _, _, made = in_turn(PLAIN, [cluster("1"), cluster("2", settings=False)])
     assert not made
 
@@ -305,13 +305,13 @@ ALIKE = [
 ]
 
 
-@pytest.mark.parametrize(("there", "number"), rows(ALIKE))
-def test_numbers_are_compared_with_their_kind(there, number):
+@pytest.mark.parametrize(("present", "number"), rows(ALIKE))
+def test_numbers_are_compared_with_their_kind(present, number):
     def variant(name, asn):
         _, fields = cluster(name, settings=False, injectors=(by("here"),))
         return [site("here", spec={"zone": name, "asn": asn})], fields
 
-    files = {"a.yaml": DEPLOYMENT, "site.yaml": SITE.replace("64512", there)}
+    files = {"a.yaml": DEPLOYMENT, "site.yaml": SITE.replace("64512", present)}
     numbers = (number + 1, number + 2, number, number + 3)
     together, alone, made = in_turn(files, [variant(f"e{it}", it) for it in numbers])
     assert together == alone

@@ -101,12 +101,12 @@ def test_set_namespace_of_a_custom_kind(scope, fields, expected):
     assert changes("set-namespace", function_config(namespace="new"), gadget, facts) == expected
 
 
-def test_what_kubernetes_calls_its_own_needs_no_definition():
+def test_built_in_kinds_of_kubernetes_need_no_definition():
     assert not NAMESPACED_KINDS & CLUSTER_KINDS
     for group, kind in NAMESPACED_KINDS:
         item = thing(f"{group}/v1" if group else "v1", kind)
-        found = changes("set-namespace", function_config(namespace="new"), item)
-        assert found == {"metadata.namespace": "new"}
+        field_changes = changes("set-namespace", function_config(namespace="new"), item)
+        assert field_changes == {"metadata.namespace": "new"}
 
 
 DEPENDENCIES = [
@@ -188,8 +188,8 @@ CONFIGURATIONS = [
 @pytest.mark.parametrize(("config", "namespace"), rows(CONFIGURATIONS))
 def test_configuration_of_set_namespace(config, namespace):
     if namespace:
-        found = changes("set-namespace", config, thing("v1", "Service"))
-        assert found == {"metadata.namespace": namespace}
+        field_changes = changes("set-namespace", config, thing("v1", "Service"))
+        assert field_changes == {"metadata.namespace": namespace}
     else:
         with pytest.raises(InvalidInput):
             FUNCTIONS_BY_NAME["set-namespace"].configure(config)
@@ -241,9 +241,9 @@ IMAGES = [
 
 
 @pytest.mark.parametrize(("image", "name"), IMAGES)
-def test_which_images_run_in_process(image, name):
-    found = find_function(image)
-    assert (found.name if found else None) == name
+def test_images_of_the_catalog_run_in_process(image, name):
+    function = find_function(image)
+    assert (function.name if function else None) == name
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ GROWING = [
 
 
 @pytest.mark.parametrize(("files", "functions", "words"), rows(GROWING))
-def test_it_ends_with_the_file_the_function_and_the_limit(files, functions, words):
+def test_an_oversized_rendering_names_the_file_the_function_and_the_limit(files, functions, words):
     limits = RenderLimits(**SMALL)
     with pytest.raises(InvalidInput) as caught:
         rendered(files, *functions, limits=limits)
@@ -145,7 +145,7 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("path", "text", "words"), rows(PROGRAMS))
-def test_what_a_program_adds_is_counted(path, text, words):
+def test_objects_added_by_a_program_are_counted(path, text, words):
     def work(whole):
         for number in range(40):
             notes = {"internal.config.kubernetes.io/path": path(number)}
@@ -198,7 +198,7 @@ def hostile():
         rendered({"a.yaml": settings(2_500)}, setters(a="x" * 80_000), answering=NOBODY)
 
 
-def test_what_grows_takes_no_memory(request):
+def test_oversized_results_take_no_memory(request):
     tests = str(request.config.rootpath / "tests")
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, tests], capture_output=True, check=True, text=True

@@ -52,9 +52,9 @@ CHOICES = [
 def test_the_source_of_a_point(text, injectors, objects, expected):
     prepared = prepare_package(package({"a.yaml": text}), RenderLimits())
     inputs = resolve_inputs(prepared, spec(injectors=tuple(injectors)), ClusterObjectIndex(objects))
-    (found,) = inputs.injections
-    assert (found.source, found.problem) == expected
-    assert inputs.missing_injections == (() if found.source else (found,))
+    (injection,) = inputs.injections
+    assert (injection.source, injection.problem) == expected
+    assert inputs.missing_injections == (() if injection.source else (injection,))
 
 
 def test_an_injector_with_a_version_reads_the_object_in_it():
@@ -66,11 +66,11 @@ def test_an_injector_with_a_version_reads_the_object_in_it():
     prepared = prepare_package(package({"a.yaml": SITE}), RenderLimits())
     for version, expected in (("v1", "v1"), (None, "v2")):
         variant = spec(injectors=(by("eu", version=version),))
-        (found,) = resolve_inputs(prepared, variant, objects).injections
-        assert found.value == {"readAs": expected}
+        (injection,) = resolve_inputs(prepared, variant, objects).injections
+        assert injection.value == {"readAs": expected}
 
 
-def test_only_kinds_that_the_administrator_allows():
+def test_only_kinds_that_the_administrator_allows_are_injected():
     allowed = RenderLimits(
         injectable=InjectionRules(kinds=(InjectableKind(kind="ConfigMap", fields_=("data",)),))
     )

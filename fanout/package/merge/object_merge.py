@@ -2,8 +2,7 @@
 
 An object is the same in whatever file it is, so its destination is decided first and its content
 then. A List is a container of items, which are merged like other objects (docs/concepts/merge.md).
-No text is written here: the outcome is a tree of decisions (`merge_values`), and `text_splice` writes
-it.
+The outcome is a tree of decisions (`merge_values`), of which `text_splice` writes text.
 """
 
 import json

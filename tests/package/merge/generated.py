@@ -161,10 +161,10 @@ def at(value, path):
 
 def edit(draw, package, numbers, paths=(), kinds=EDITS):
     """One random edit of a package in place; of one of these paths if there are any."""
-    left = sorted(path for path in paths or package if path in package)
-    if not left:
+    remaining = sorted(path for path in paths or package if path in package)
+    if not remaining:
         return
-    path = draw(st.sampled_from(left))
+    path = draw(st.sampled_from(remaining))
     number, kind = next(numbers), draw(st.sampled_from(kinds))
     if isinstance(package[path], str):
         edit_text(draw, package, path, number, kind)
@@ -313,7 +313,7 @@ def apart(draw):
 
 def objects(files):
     """All objects by identity; fails for one that is there twice."""
-    found = {}
+    losses = {}
     for path, (_, data) in files.items():
         if path.endswith(".txt"):
             continue
@@ -321,9 +321,9 @@ def objects(files):
             assert not is_list(document.value)
             identity = object_identity(document.value)
             assert identity is not None
-            assert identity not in found
-            found[identity] = document.value
-    return found
+            assert identity not in losses
+            losses[identity] = document.value
+    return losses
 
 
 def facts(value, path=(), name=""):
@@ -356,13 +356,13 @@ def lost(base, side, merged):
     Lists and maps that the merge emptied are no facts.
     """
     base, side, merged = map(objects, (base, side, merged))
-    found = {}
+    losses = {}
     for identity in base.keys() | side.keys():
-        before, said, after = (set(facts(it.get(identity))) for it in (base, side, merged))
-        new = {fact for fact in said - before if fact[1] not in ("{}", "[]")}
+        before, changed, after = (set(facts(it.get(identity))) for it in (base, side, merged))
+        new = {fact for fact in changed - before if fact[1] not in ("{}", "[]")}
         wrong = new - after
         if identity in side:
-            wrong |= (before - said) & after
+            wrong |= (before - changed) & after
         if wrong:
-            found[identity] = wrong
-    return found
+            losses[identity] = wrong
+    return losses

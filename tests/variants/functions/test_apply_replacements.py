@@ -104,7 +104,7 @@ NOT_MEANT = [
 
 
 @pytest.mark.parametrize("replacement", rows(NOT_MEANT))
-def test_nothing_is_copied_to(replacement):
+def test_an_unmatched_target_is_a_warning(replacement):
     files = files_with(replacement)
     assert run(files) == {}
     [warning] = rendered(files).results
@@ -142,8 +142,8 @@ def test_a_later_replacement_copies_what_an_earlier_one_has_put_there():
             "fieldPaths: [spec.image]}]}"
         ),
     )
-    found = run(files_with(*chain))["target.yaml"]
-    assert "image: web # pinned" in found
+    text = run(files_with(*chain))["target.yaml"]
+    assert "image: web # pinned" in text
 
 
 def test_an_injected_value_is_copied_for_every_target():
@@ -158,11 +158,11 @@ def test_an_injected_value_is_copied_for_every_target():
 
 def test_the_name_in_the_package_context_is_copied():
     entry = copy("metadata.name").replace("name: values", "name: kptfile.kpt.dev")
-    found = run(files_with(entry), path="clusters/eu/shop")["target.yaml"]
-    assert "name: shop # ours" in found
+    text = run(files_with(entry), path="clusters/eu/shop")["target.yaml"]
+    assert "name: shop # ours" in text
 
 
-def test_it_sees_only_what_its_selectors_let_it():
+def test_apply_replacements_sees_only_selected_objects():
     files = files_with(copy("metadata.name"))
     files["Kptfile"] = kptfile(
         "{image: apply-replacements, configPath: config.yaml, exclude: [{kind: ConfigMap}]}"
@@ -223,7 +223,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("replacement", "sentence"), rows(REFUSED))
-def test_it_is_refused_with(replacement, sentence):
+def test_a_malformed_replacement_is_refused(replacement, sentence):
     with pytest.raises(InvalidInput) as caught:
         run(files_with(replacement))
     assert sentence in str(caught.value)
@@ -281,8 +281,8 @@ def test_a_field_that_some_objects_lack_is_set_in_the_others():
         **files_with(copy("spec.replicas", select="{version: v1}")),
         "Kptfile": kptfile("{image: apply-replacements, tag: v0.1.1, configPath: config.yaml}"),
     }
-    found = run(files)
-    assert "replicas: web" in found["target.yaml"]
+    changed_files = run(files)
+    assert "replicas: web" in changed_files["target.yaml"]
     [result] = rendered(files).results
     assert (result.severity, result.message.split(",")[0]) == (
         "info",

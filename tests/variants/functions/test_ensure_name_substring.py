@@ -98,9 +98,9 @@ FOLLOWING = [
 @pytest.mark.parametrize(("named", "referrer", "body"), rows(FOLLOWING))
 def test_references_follow(named, referrer, body):
     files = {"a.yaml": thing(*named), "b.yaml": thing(*referrer, body=body)}
-    found = run(files, PREFIX)
+    changed_files = run(files, PREFIX)
     changed = body.replace(": x", ": dev-x").replace("[x]", "[dev-x]")
-    assert found["b.yaml"] == thing(referrer[0], referrer[1], "dev-app", changed)
+    assert changed_files["b.yaml"] == thing(referrer[0], referrer[1], "dev-app", changed)
 
 
 STAYING = [
@@ -114,8 +114,8 @@ STAYING = [
 @pytest.mark.parametrize(("other", "prefix"), rows(STAYING))
 def test_a_reference_stays_to(other, prefix):
     body = pod(f"imagePullSecrets:\n- name: {prefix}x")
-    found = run({"a.yaml": other, "b.yaml": thing(*DEPLOYMENT, body=body)}, PREFIX)
-    assert found["b.yaml"] == thing("apps/v1", "Deployment", "dev-app", body)
+    changed_files = run({"a.yaml": other, "b.yaml": thing(*DEPLOYMENT, body=body)}, PREFIX)
+    assert changed_files["b.yaml"] == thing("apps/v1", "Deployment", "dev-app", body)
 
 
 NOTE = "  annotations:\n    config.kubernetes.io/depends-on: {}\n"
@@ -173,16 +173,16 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("lines", "names"), rows(KINDS))
-def test_its_own_kind_of_configuration(lines, names):
-    found = run({**local(own(lines)), "a.yaml": GADGET})
-    assert found == {"a.yaml": GADGET.replace("name: x", f"name: {names[0]}")
+def test_the_function_s_own_kind_configures_the_names(lines, names):
+    changed_files = run({**local(own(lines)), "a.yaml": GADGET})
+    assert changed_files == {"a.yaml": GADGET.replace("name: x", f"name: {names[0]}")
                      .replace("name: inner", f"name: {names[1]}")}  # fmt: skip
 
 
 def test_a_further_field_is_made_where_that_is_asked_for():
     lines = "substring: dev-\nadditionalNameFields: [{path: spec/alias, create: true}]\n"
-    found = run({**local(own(lines)), "a.yaml": GADGET})["a.yaml"]
-    assert found.endswith("  name: inner\n  alias: dev-\n")
+    text = run({**local(own(lines)), "a.yaml": GADGET})["a.yaml"]
+    assert text.endswith("  name: inner\n  alias: dev-\n")
 
 
 REFUSED = [
@@ -213,6 +213,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("lines", "sentence"), rows(WRONG))
-def test_its_own_kind_is_refused_with(lines, sentence):
+def test_a_malformed_own_kind_is_refused(lines, sentence):
     with pytest.raises(InvalidInput, match=sentence):
         run(own(lines))

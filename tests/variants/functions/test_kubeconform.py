@@ -116,9 +116,9 @@ def test_a_schema_with_a_field_of_another_type_demands_nothing_by_it(field, odd)
     assert "bug" not in checked({"crd.yaml": crd, "site.yaml": SITE})
 
 
-@pytest.mark.parametrize(("files", "told"), rows(FAULTS))
-def test_it_finds(files, told):
-    assert checked(files) == told
+@pytest.mark.parametrize(("files", "findings"), rows(FAULTS))
+def test_kubeconform_reports_schema_errors(files, findings):
+    assert checked(files) == findings
 
 
 CONFIGURED = [
@@ -143,20 +143,20 @@ CONFIGURED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("files", "data", "told"), rows(CONFIGURED))
-def test_configured(files, data, told):
-    found = checked(files, **data)
-    assert told in found
-    assert bool(told) == bool(found)
+@pytest.mark.parametrize(("files", "data", "findings"), rows(CONFIGURED))
+def test_configured(files, data, findings):
+    results = checked(files, **data)
+    assert findings in results
+    assert bool(findings) == bool(results)
 
 
-def test_a_validator_judges_what_the_mutators_have_made():
+def test_a_validator_checks_the_results_of_the_mutators():
     mutator = "{image: search-replace, configMap: {by-path: spec.replicas, put-value: many}}"
     files = {"Kptfile": kptfile(mutator), "web.yaml": WEB}
     assert "'many' is not a whole number" in checked(files)
 
 
-def test_what_a_mutator_does_as_a_validator_is_forgotten():
+def test_changes_of_a_mutator_that_runs_as_validator_are_dropped():
     text = kptfile("{image: set-labels, configMap: {a: b}}").replace("mutators", "validators")
     assert run({"Kptfile": text, "web.yaml": WEB}) == {}
 
@@ -170,13 +170,13 @@ def test_the_first_validator_that_finds_something_is_the_last_that_is_asked():
 
 
 @pytest.mark.parametrize("more", [(), (FunctionSpec("list-setters"),)], ids=["shared", "by target"])
-def test_every_variant_is_judged_by_what_is_its_own(more):
+def test_every_variant_is_checked_with_its_own_values(more):
     """What is alike for all targets is judged once; what differs, each time."""
     mark = "    kpt.dev/config-injection: required\n"
     point = f"metadata:\n  name: web\n  annotations:\n{mark}"
     files = {"web.yaml": WEB.replace("metadata:\n  name: web\n", point, 1), "b.yaml": WEB}
     prepared = prepare_package(package(files), RenderLimits())
-    told = []
+    outcomes = []
     for size in (3, "x", 4):
         content = {"replicas": size, "selector": {}, "template": {}}
         site = {"apiVersion": "apps/v1", "kind": "Deployment",
@@ -186,13 +186,13 @@ def test_every_variant_is_judged_by_what_is_its_own(more):
         inputs = resolve_inputs(prepared, variant, ClusterObjectIndex([site]))
         try:
             NOBODY.run_until_answered(
-                lambda known, it=(variant, inputs): render_variant(prepared, *it, known)
+                lambda memo, it=(variant, inputs): render_variant(prepared, *it, memo)
             )
-            told.append("")
+            outcomes.append("")
         except InvalidInput as error:
-            told.append(str(error))
-    assert [bool(one) for one in told] == [False, True, False]
-    assert "web.yaml:" in told[1]
+            outcomes.append(str(error))
+    assert [bool(one) for one in outcomes] == [False, True, False]
+    assert "web.yaml:" in outcomes[1]
 
 
 # ---- against the schemas as they are published ---------------------------------------------------
@@ -273,13 +273,13 @@ def damaged(draw):
 
 
 @given(damaged(), st.booleans())
-def test_it_judges_as_a_validator_of_all_of_json_schema_does(thing, strict):
+def test_kubeconform_agrees_with_a_complete_json_schema_validator(thing, strict):
     kind, item = thing
     name = OURS._kinds[kind]
     assert name == KINDS[kind]
     assert (OURS.find_faults(item, strict=strict) == []) == ORACLES[strict](name, item)
 
 
-def test_what_is_shipped_is_what_is_published():
+def test_shipped_schemas_are_published_schemas():
     folders = {path.name for path in (Path(PUBLISHED) / "kubernetes-json-schema").iterdir()}
     assert {f"v{version}.0-local-strict" for version in list_versions()} <= folders

@@ -211,14 +211,14 @@ SEARCHES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "found"), rows(SEARCHES))
-def test_a_search_that_puts_nothing_reports_and_changes_nothing(data, found):
+@pytest.mark.parametrize(("data", "remarks"), rows(SEARCHES))
+def test_a_search_that_puts_nothing_reports_and_changes_nothing(data, remarks):
     text = f"{HEAD}a: 3 # kept\nb: [y, z]\n"
     function = FunctionSpec("search-replace", config=data)
     assert run({"a.yaml": text}, function) == {}
     results = rendered({"a.yaml": text}, function).results
-    told = [(it.where.field, it.message) for it in results if it.where.file == "a.yaml"]
-    assert told == found
+    reported = [(it.where.field, it.message) for it in results if it.where.file == "a.yaml"]
+    assert reported == remarks
     assert {item.severity for item in results} <= {"info"}
 
 
@@ -364,7 +364,7 @@ PIECES = st.tuples(st.sampled_from(ATOMS), st.sampled_from(["", "", "|"]))
 
 
 @given(st.lists(PIECES, max_size=5), st.text("abx", max_size=6))
-def test_what_python_matches_too_it_matches_alike(pieces, text):
+def test_expressions_match_like_python_s(pieces, text):
     expression = "".join(atom + bar for atom, bar in pieces)
     wanted = re.fullmatch(expression, text)
     found = compile_regex(expression).match(text)

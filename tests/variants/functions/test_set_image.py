@@ -63,8 +63,8 @@ PLACES = [
 
 @pytest.mark.parametrize(("item", "prefix"), rows(PLACES))
 def test_containers_of_all_sorts_are_found(item, prefix):
-    found = changes("set-image", function_config(**TAG), item)
-    assert found == {f"{prefix}{path}": "nginx:1.27" for path in IN_POD}
+    field_changes = changes("set-image", function_config(**TAG), item)
+    assert field_changes == {f"{prefix}{path}": "nginx:1.27" for path in IN_POD}
 
 
 def test_a_definition_of_such_fields_has_no_images():

@@ -1,0 +1,229 @@
+"""What is true of all windows, near the changes of clocks: as if one had searched every instant."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from timing import utc
+
+from fanout.calendar.cron_schedule import FireTimes, last_fire, next_fire, parse_schedule
+from fanout.calendar.publication_calendar import (
+    PublicationCalendar,
+    RecurringWindow,
+    WindowState,
+    build_window,
+    compute_window_state,
+    is_open,
+)
+from fanout.calendar.time_zone import instant_of, wall_time
+from fanout.errors import InvalidInput
+
+SECOND, MINUTE, WEEK = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=7)
+
+RANGES = ((0, 59), (0, 23), (1, 28), (1, 12), (0, 7))
+CHANGES = [  # a zone, and an instant near which its clocks jump
+    ("Europe/Oslo", "2025-03-30T01:00"),
+    ("Europe/Oslo", "2025-10-26T01:00"),
+    ("America/New_York", "2025-03-09T07:00"),
+    ("America/New_York", "2025-11-02T06:00"),
+    ("Australia/Lord_Howe", "2025-10-04T15:30"),
+    ("Australia/Lord_Howe", "2025-04-05T15:00"),
+    ("America/Sao_Paulo", "2018-11-04T03:00"),
+    ("America/Sao_Paulo", "2018-02-18T02:00"),
+    ("America/Goose_Bay", "2010-11-07T03:01"),
+    ("Pacific/Apia", "2011-12-30T10:00"),
+    ("Asia/Beirut", "2025-03-29T22:00"),
+    ("Africa/Casablanca", "2025-02-23T02:00"),
+    ("UTC", "2024-02-29T00:00"),
+]
+
+
+@st.composite
+def fields(draw, low, high, stars):
+    if draw(st.integers(0, 9)) < stars:
+        return draw(st.sampled_from(["*", "*/2", "*/7"]))
+    numbers = draw(st.lists(st.integers(low, high), min_size=1, max_size=3))
+    return ",".join(map(str, numbers))
+
+
+@st.composite
+def lines(draw):
+    stars = (2, 4, 8, 9, 8)
+    parts = [draw(fields(*span, often)) for span, often in zip(RANGES, stars, strict=True)]
+    return " ".join(parts)
+
+
+durations = st.integers(1, 3 * 24 * 60).map(lambda minutes: minutes * MINUTE)
+
+
+@st.composite
+def moments(draw):
+    """A zone, and an instant within a few days of a change of its clocks."""
+    zone, near = draw(st.sampled_from(CHANGES))
+    off = draw(st.integers(-3 * 24 * 3600, 3 * 24 * 3600) | st.integers(-7200, 7200))
+    return zone, utc(near) + off * SECOND
+
+
+@given(moments(), lines())
+def test_looking_instants_up_is_searching_for_them(moment, line):
+    (name, now), schedule = moment, parse_schedule(line)
+    zone, at = ZoneInfo(name), int(now.timestamp())
+    fire_times = FireTimes(schedule, zone)
+    assert fire_times.next_after(at) == next_fire(schedule, zone, now).timestamp()
+    last = last_fire(schedule, zone, now)
+    assert last is not None
+    assert fire_times.last_before(at, at - 400 * 24 * 3600) == (
+        last.timestamp() if now - last <= timedelta(days=400) else None
+    )
+
+
+@given(moments(), lines(), durations)
+def test_a_duration_is_elapsed_time_since_a_beginning(moment, line, duration):
+    name, now = moment
+    last = last_fire(parse_schedule(line), ZoneInfo(name), now)
+    assert build_window(line, name, duration=duration).covers(now) == (
+        last is not None and now < last + duration
+    )
+
+
+@given(moments(), lines(), lines())
+def test_until_is_the_next_end_after_a_beginning(moment, line, until):
+    (name, now), zone = moment, ZoneInfo(moment[0])
+    try:
+        window = build_window(line, name, until=until)
+    except InvalidInput:
+        assume(False)
+    last = last_fire(parse_schedule(line), zone, now)
+    assert last is not None
+    assume(
+        next_fire(parse_schedule(until), zone, last - SECOND) != last
+    )  # rows above say what then
+    assert window.covers(now) == (now < next_fire(parse_schedule(until), zone, last))
+
+
+@st.composite
+def periods(draw, zone):
+    if draw(st.booleans()):
+        return build_window(draw(lines()), zone, duration=draw(durations))
+    try:
+        return build_window(draw(lines()), zone, until=draw(lines()))
+    except InvalidInput:
+        assume(False)
+
+
+@st.composite
+def worlds(draw):
+    zone, now = draw(moments())
+    some = st.lists(periods(zone), max_size=3).map(tuple)
+    calendars = st.builds(PublicationCalendar, st.sampled_from("ab"), some, some)
+    return draw(st.lists(calendars, max_size=2)), now
+
+
+def covered(windows, at):
+    return any(window.covers(at) for window in windows)
+
+
+@given(worlds(), st.lists(st.integers(0, 999), max_size=8))
+def test_publication_is_open_as_the_windows_state_and_changes_first_at_until(
+    calendars_and_now, parts
+):
+    calendars, now = calendars_and_now
+    state = compute_window_state(calendars, now)
+
+    def stated(at):
+        return all(
+            (not one.allow or covered(one.allow, at)) and not covered(one.deny, at)
+            for one in calendars
+        )
+
+    assert state.open == stated(now) == is_open(calendars, now)
+    stop = state.until or now + WEEK
+    for part in parts:
+        assert stated(now + (stop - now) * part / 1000) == state.open
+    if state.until is not None:
+        assert now < state.until
+        assert stated(state.until - SECOND) == state.open
+        assert stated(state.until) != state.open
+        assert compute_window_state(calendars, state.until).open != state.open
+
+
+@st.composite
+def evenings(draw):
+    """A line of fixed times near a change of clocks."""
+    zone, near = draw(st.sampled_from(CHANGES))
+    hour = wall_time(ZoneInfo(zone), utc(near)).hour
+    minutes = draw(st.lists(st.sampled_from([0, 1, 15, 30, 59]), min_size=1, max_size=2))
+    lines = []
+    for _ in range(2):
+        hours = draw(st.lists(st.integers(hour - 3, hour + 3), min_size=1, max_size=2))
+        days = draw(st.sampled_from(["*", "*", "0,6"]))
+        asked = ",".join(str(one % 24) for one in hours)
+        lines.append(f"{','.join(map(str, minutes))} {asked} * * {days}")
+    return zone, utc(near), *lines
+
+
+@given(evenings(), st.lists(st.integers(-12000, 12000) | st.integers(-1, 1), max_size=6))
+def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(evening, offs):
+    """By the wall clock a window is as if clocks never changed; then each edge is an instant."""
+    name, near, line, until = evening
+    assume(line != until)
+    zone, window = ZoneInfo(name), build_window(line, name, until=until)
+    first = wall_time(zone, near) - timedelta(days=9)
+    spans = []
+    for wall in CronSim(line, first):
+        if wall > first + timedelta(days=11):
+            break
+        spans.append((instant_of(zone, wall), instant_of(zone, next(CronSim(until, wall)))))
+    for off in offs:
+        at = near + off * SECOND
+        assert window.covers(at) == any(start <= at < end for start, end in spans)
+
+
+@given(moments(), st.data())
+def test_an_edge_is_the_same_from_far_away_and_from_the_second_before(moment, data):
+    name, now = moment
+    one = data.draw(periods(name))
+    span = one.find_span(int(now.timestamp()))
+    if span.end is not None:
+        assert again(one).find_span(span.end - 1).end == span.end
+        assert not again(one).covers(datetime.fromtimestamp(span.end, UTC))
+    assert again(one).covers(datetime.fromtimestamp(max(span.start, now.timestamp()), UTC))
+
+
+@given(moments(), st.data())
+def test_allowing_a_time_is_the_complement_of_denying_it(moment, data):
+    name, now = moment
+    one = data.draw(periods(name))
+    allowed, denied = (
+        compute_window_state([PublicationCalendar("p", (one,))], now),
+        compute_window_state([PublicationCalendar("p", (), (one,))], now),
+    )
+    assert (allowed.open, allowed.until) == (not denied.open, denied.until)
+
+
+def parts(state: WindowState) -> tuple[object, ...]:
+    """What the state says; windows that were built anew equal no others."""
+    cause = state.cause
+    closed_by = (cause.calendar, cause.denies, cause.window_names) if cause is not None else ()
+    return state.open, state.until, state.message, closed_by
+
+
+@given(worlds(), st.lists(st.integers(-7200, 7200), max_size=5))
+def test_earlier_queries_change_no_window_state(calendars_and_now, offs):
+    calendars, now = calendars_and_now
+    answers = [parts(compute_window_state(calendars, now + off * SECOND)) for off in offs]
+    fresh = [
+        PublicationCalendar(one.name, tuple(map(again, one.allow)), tuple(map(again, one.deny)))
+        for one in calendars
+    ]
+    fresh_answers = [
+        parts(compute_window_state(fresh, now + off * SECOND)) for off in reversed(offs)
+    ]
+    assert answers == fresh_answers[::-1]
+
+
+def again(one):
+    """The same period as a new object, which has been asked nothing."""
+    return RecurringWindow(one.schedule, one.zone, one.length)
