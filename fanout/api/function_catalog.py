@@ -6,7 +6,6 @@ not run in process run where an administrator allows their image.
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, find_fields, suggest_name
@@ -65,7 +64,6 @@ def short_name(image: str) -> str:
     return path.rpartition("/")[2].partition(":")[0]
 
 
-@lru_cache(maxsize=1024)
 def catalog_name(image: str) -> str:
     """Return the catalog function that an image means: `set-labels`; "" for other registries."""
     path = image.partition("@")[0]

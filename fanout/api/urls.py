@@ -17,7 +17,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from itertools import pairwise
 from typing import Annotated
@@ -173,7 +172,6 @@ def check_url(url: str) -> str:
     return url
 
 
-@lru_cache(maxsize=8192)  # called several times per variant for few repositories
 def canonicalize_url(url: str) -> str:
     """Return one spelling for all URLs that certainly mean the same repository.
 

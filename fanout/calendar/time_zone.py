@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from functools import lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from fanout.errors import InvalidInput
@@ -26,7 +25,6 @@ def parse_zone(name: str) -> ZoneInfo:
     raise InvalidInput(problem, reason="UnknownTimeZone", remedy=remedy)
 
 
-@lru_cache(maxsize=1024)
 def _closest_name(name: str) -> str:
     """Return the zone with the most similar name, full or city alone, or ""."""
     zones = {zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone}

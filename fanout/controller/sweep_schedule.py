@@ -230,7 +230,9 @@ class SweepState:
         self._entries: dict[str, LoggedSweep] | None = None
         self._known_policies: set[str] = set()  # PromotionPolicies seen by this process
         self._unwritten: dict[str, LoggedSweep | None] = {}
-        self._reported_too_late: set[tuple[str, datetime]] = set()  # too late, and logged
+        self._reported_too_late: dict[
+            str, datetime
+        ] = {}  # by schedule, the last one that was logged
         self._last_problem = ""  # last logged error of a write
 
     def find_due(self, table: SweepTimetable, now: datetime) -> dict[ScheduledSweep, datetime]:
@@ -260,8 +262,8 @@ class SweepState:
                 continue
             if not schedule.is_too_late(instant, now):
                 sweeps[schedule] = instant
-            elif (schedule.key, instant) not in self._reported_too_late:
-                self._reported_too_late.add((schedule.key, instant))
+            elif self._reported_too_late.get(schedule.key) != instant:
+                self._reported_too_late[schedule.key] = instant
                 _log.warning(
                     "A sweep was missed and its starting deadline is over",
                     promotion_policy=schedule.key,

@@ -23,6 +23,7 @@ from fanout.values import Value
 MAX_BODY = 1024 * 1024  # bytes
 MAX_NAME = 255  # characters of an owner or a repository, more than any forge allows
 
+_MAX_REPORTED = 1_000  # problems that are not logged again; their texts vary
 _log = structlog.get_logger()
 
 
@@ -95,6 +96,8 @@ class HookReceiver:
         if hook.host in self._secret_names and problem:
             # Warned of once: anybody can send hooks, as many as they like.
             log = _log.debug if (hook.host, problem) in self._reported else _log.warning
+            if len(self._reported) >= _MAX_REPORTED:
+                self._reported.clear()
             self._reported.add((hook.host, problem))
             log("A hook is refused or of no use", host=hook.host, problem=problem)
         return outcome

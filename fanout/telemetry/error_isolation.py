@@ -19,6 +19,7 @@ from fanout.api.reasons import Reason
 from fanout.errors import Bug, FanoutError
 
 LOGGER_NAME: Final = "fanout.barrier"
+_MAX_ORIGINS: Final = 1_000  # internal errors of which a filter knows that they were logged
 _MAX_EXCEPTION_TEXT: Final = 200  # characters of an exception's message
 _log = logging.getLogger(LOGGER_NAME)
 
@@ -70,6 +71,9 @@ class TracebackFilter(logging.Filter):
         if origin in self._logged:
             return False
         if origin is not None:
+            # Texts of errors vary, and a process may run for months.
+            if len(self._logged) >= _MAX_ORIGINS:
+                self._logged.clear()
             self._logged.add(origin)
         return True
 

@@ -538,7 +538,7 @@ def test_details_of_a_cleanup_after_a_move():
 
 TEXT = RequestText("Promote v2", "text", "digest")
 UPDATES = [
-    (request(), RequestSettings(declared=PullRequest(labels=["x", "y"])), None,
+    (request(), RequestSettings(declared=PullRequest(labels=("x", "y"))), None,
      "its text, ready for review, label x, label y"),
     (shown(is_draft=False), RequestSettings(), WAITS, "its text, draft"),
     (shown(base_branch="trunk"), RequestSettings(), WAITS, "back to branch main, its text"),

@@ -24,10 +24,12 @@ class Secrets:
 
     def __init__(self, **texts):
         self.texts = texts
+        self.problem = ""  # why a secret that is missing cannot be read
 
     def __call__(self, name):
         if name not in self.texts:
-            raise Denied(f"secret {name!r} was not found", reason="SecretUnusable")
+            problem = self.problem or f"secret {name!r} was not found"
+            raise Denied(problem, reason="SecretUnusable")
         return Credentials("git", self.texts[name])
 
 
@@ -126,6 +128,19 @@ def test_a_rotated_secret_counts_from_the_next_hook_on():
 def test_a_secret_that_cannot_sign_is_refused_at_the_start(secrets):
     with pytest.raises(Denied, match="'hooks'"):
         receiver(secrets)
+
+
+def test_a_receiver_remembers_a_bounded_number_of_problems(capsys):
+    """Each problem is another text, as of a store of secrets that names its requests."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.INFO))
+    secrets = Secrets(hooks=SECRET)
+    judge, hook = receiver(secrets), signed(event("Platform/edge"))
+    for number in [*range(3_000), 2_999, 0]:
+        secrets.texts, secrets.problem = {}, f"request {number} failed"
+        judge.receive(hook)
+    log = capsys.readouterr().out
+    assert log.count("A hook is refused") == 3_001  # the first one was forgotten by the end
+    structlog.reset_defaults()
 
 
 def test_outcomes_are_counted_and_each_problem_is_logged_once(capsys):

@@ -66,10 +66,12 @@ class DescribedShape(Value):
         return self.element_shape or DescribedShape(self.fields)
 
 
-@cache
 def unknown_shape(name: str) -> FieldShape:
     """Return the shape of a field that no schema describes."""
-    return DescribedShape(is_free_map=name in FREE_MAPS)
+    return _FREE_MAP if name in FREE_MAPS else _UNKNOWN
+
+
+_FREE_MAP, _UNKNOWN = DescribedShape(is_free_map=True), DescribedShape()
 
 
 class BuiltInShape(Value):

@@ -1,7 +1,6 @@
 """Field specs as in kustomize: paths of fields by group, version and kind."""
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import get_value
@@ -34,7 +33,6 @@ class FieldSpec(Value):
         )
 
 
-@lru_cache(maxsize=1024)
 def fields_of_kind(
     fields: tuple[FieldSpec, ...], api_version: str, kind: str
 ) -> tuple[FieldSpec, ...]:
