@@ -230,9 +230,7 @@ class SweepState:
         self._entries: dict[str, LoggedSweep] | None = None
         self._known_policies: set[str] = set()  # PromotionPolicies seen by this process
         self._unwritten: dict[str, LoggedSweep | None] = {}
-        self._reported_too_late: dict[
-            str, datetime
-        ] = {}  # by schedule, the last one that was logged
+        self._reported_too_late: dict[str, datetime] = {}  # the last one by schedule
         self._last_problem = ""  # last logged error of a write
 
     def find_due(self, table: SweepTimetable, now: datetime) -> dict[ScheduledSweep, datetime]:
