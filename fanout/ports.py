@@ -38,7 +38,7 @@ from fanout.plan.observation.repository_state import (
     Remote,
     RepositoryChange,
 )
-from fanout.plan.pull_requests.call_estimate import HostLimits
+from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.policy_records import (
     LoggedSweep,
     PolicyRecords,

@@ -11,13 +11,8 @@ from fanout.forge.governor import CircuitBreaker
 from fanout.plan.actions import RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import RequestDraft, StatusState
 from fanout.plan.observation.repository_state import Remote
-from fanout.plan.pull_requests.call_estimate import (
-    MINUTE,
-    CallLimits,
-    HostLimits,
-    estimate_calls,
-    limits_of_host,
-)
+from fanout.plan.pull_requests.call_estimate import estimate_calls
+from fanout.plan.pull_requests.call_limits import MINUTE, CallLimits, HostLimits, limits_of_host
 
 PAGE = (Path(__file__).parents[1] / "docs/reference/rate-limits.md").read_text(encoding="utf-8")
 HOST = "git.example.com"

@@ -35,7 +35,8 @@ from fanout.plan.actions import ActionResult
 from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
-from fanout.plan.pull_requests.call_estimate import CallEstimate, HostLimits, estimate_calls
+from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
+from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
 from fanout.ports import Forge, ForgeDirectory, Inventory, ProbeClient, RecordCreator, Secrets
 from fanout.reconcile.budget_store import BudgetStore

@@ -19,12 +19,11 @@ from fanout.api.fanout_configuration import FanoutConfiguration
 from fanout.api.field_errors import FieldError, FieldPath, format_path
 from fanout.api.object_meta import DEFAULT_NAMESPACE, KRMObject
 from fanout.cluster.manifest_cache import MIN_FILE_SIZE, ManifestCache, compute_cache_key
+from fanout.cluster.manifest_discovery import ManifestDiscovery, file_finding
 from fanout.cluster.manifest_documents import (
     InvalidFiles,
     ManifestContent,
-    ManifestDiscovery,
     SourcePosition,
-    file_finding,
     find_positions,
     read_content,
 )

@@ -12,7 +12,7 @@ from fanout.errors import InvalidInput
 from fanout.forge.forge_http import ForgeHttp, HostAccess, HttpLimits
 from fanout.forge.gitea import GiteaForge
 from fanout.plan.observation.observed_request import RepositoryName, locate_repository
-from fanout.plan.pull_requests.call_estimate import HostLimits, limits_of_host
+from fanout.plan.pull_requests.call_limits import HostLimits, limits_of_host
 from fanout.ports import Credentials, Forge
 from fanout.telemetry.metrics import EventCounters
 from fanout.values import replace

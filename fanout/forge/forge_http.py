@@ -26,7 +26,7 @@ from fanout.api.durations import parse_http_date, parse_retry_after
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Governor, instant_after
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
-from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
+from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor

@@ -30,7 +30,7 @@ from fanout.plan.observation.observed_request import (
     SearchedRequests,
     StatusState,
 )
-from fanout.plan.pull_requests.call_estimate import CallKind
+from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
 from fanout.values import replace
 

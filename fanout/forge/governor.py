@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from math import inf
 
 from fanout.errors import RateLimited
-from fanout.plan.pull_requests.call_estimate import HOUR, MINUTE, CallKind, CallLimits
+from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits
 from fanout.values import Value
 
 

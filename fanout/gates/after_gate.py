@@ -18,8 +18,9 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.api.stages import After
 from fanout.gates import gate_wording
-from fanout.gates.gate_rules import StageRule, compute_budget
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import label_stage
+from fanout.gates.percentages import compute_budget
 from fanout.gates.revision_history import (
     NO_HISTORY,
     RevisionHistory,

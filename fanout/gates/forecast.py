@@ -21,8 +21,9 @@ from fanout.gates import gate_wording
 from fanout.gates.after_gate import compute_quorum
 from fanout.gates.gate_evaluation import GateEvaluation, start_evaluation
 from fanout.gates.gate_facts import PolicyFacts
-from fanout.gates.gate_rules import StageRule, compute_budget
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names, label_stage, label_stages
+from fanout.gates.percentages import compute_budget
 from fanout.gates.revision_history import compute_soak
 from fanout.gates.rollback_pins import Pin
 from fanout.gates.rollout_budget import compute_in_flight_limit

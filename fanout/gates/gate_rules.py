@@ -1,14 +1,8 @@
-"""Rules of a policy's stages as the evaluator reads them, and the amounts that they have.
-
-Durations are timedeltas. A percentage is a Fraction and a number an int, as `fanout.api` parses
-them. Budgets round up, tolerances round down: 29 % of 100 is 29, and 7 % of 100 is 7.
-"""
+"""Rules of a policy's stages as the evaluator reads them. Durations are timedeltas."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
-from math import ceil, floor
 from typing import Any
 
 from fanout.api.gate_vocabulary import CheckMethod
@@ -130,16 +124,3 @@ def sort_stages(stage_rules: Sequence[StageRule]) -> tuple[StageRule, ...]:
         return tuple(by_name[name] for name in TopologicalSorter(upstream_names).static_order())
     except CycleError as error:
         raise Bug(f"stages form a cycle: {error.args[1]}") from error
-
-
-Amount = int | Fraction
-
-
-def compute_budget(amount: Amount, total: int) -> int:
-    """Compute how many of `total` an amount allows or requires. A percentage is rounded up."""
-    return amount if isinstance(amount, int) else ceil(amount * total)
-
-
-def compute_tolerance(amount: Amount, total: int) -> int:
-    """Compute how many of `total` an amount tolerates; a percentage is rounded down."""
-    return amount if isinstance(amount, int) else floor(amount * total)

@@ -16,8 +16,9 @@ from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
-from fanout.gates.gate_rules import Amount, StageRule, compute_tolerance
+from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names
+from fanout.gates.percentages import Amount, compute_tolerance
 from fanout.gates.record_facts import DecisionFacts, effective_from, find_next, is_from_the_future
 from fanout.gates.release_holds import PublicationWindows
 from fanout.values import Value, field, replace

@@ -16,9 +16,9 @@ from fanout.api.results import Hold, StageAggregates
 from fanout.api.stages import Rollout
 from fanout.api.text_fields import pluralize
 from fanout.gates import gate_wording
-from fanout.gates.gate_rules import compute_budget, compute_tolerance
 from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.next_changes import ExpectedCompletion, InFlightVariants
+from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.gates.stage_tally import StageTally, TalliedVariant
 from fanout.values import as_data, replace
 

@@ -13,7 +13,8 @@ from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, CheckResult, Hold
 from fanout.gates.active_decisions import ActiveDecisions
 from fanout.gates.gate_facts import DraftFacts, VariantFacts
-from fanout.gates.gate_rules import StageRule, compute_tolerance
+from fanout.gates.gate_rules import StageRule
+from fanout.gates.percentages import compute_tolerance
 from fanout.gates.revision_history import RevisionHistory
 
 

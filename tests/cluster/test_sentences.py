@@ -6,7 +6,7 @@ import pytest
 
 from fanout.cluster.file_cluster import FileCluster, MergedObjects, merge_declared
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.cluster.manifest_documents import ManifestDiscovery
+from fanout.cluster.manifest_discovery import ManifestDiscovery
 from fanout.cluster.record_files import (
     UnreadableStateError,
     check_record,

@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fanout.forge.governor import CircuitBreaker, Governor, QueuedCall, share_fairly
-from fanout.plan.pull_requests.call_estimate import (
-    HOUR,
-    MINUTE,
-    CallKind,
-    CallLimits,
-    least_seconds,
-)
+from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits, least_seconds
 
 READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fanout.forge.governor import CallDeferred, CallQueue, Governor
-from fanout.plan.pull_requests.call_estimate import CallKind, CallLimits
+from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 
 READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION
 

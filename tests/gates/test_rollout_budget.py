@@ -19,7 +19,7 @@ from gates.worlds import (
 from fanout.api.gate_vocabulary import Action, OverridableGate, RolloutStrategy, VariantState
 from fanout.api.results import Hold
 from fanout.gates.gate_evaluator import evaluate_gates
-from fanout.gates.gate_rules import compute_budget, compute_tolerance
+from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.values import replace
 
 

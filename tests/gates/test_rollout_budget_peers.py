@@ -33,7 +33,8 @@ from fanout.api.stages import Rollout
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates.gate_evaluator import evaluate_gates
 from fanout.gates.gate_facts import CheckReading
-from fanout.gates.gate_rules import PropagationCondition, compute_budget, compute_tolerance
+from fanout.gates.gate_rules import PropagationCondition
+from fanout.gates.percentages import compute_budget, compute_tolerance
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import replace
 

@@ -16,11 +16,11 @@ from fanout.gates.gate_facts import (
     VariantFacts,
 )
 from fanout.gates.gate_rules import (
-    Amount,
     ApprovalRule,
     CheckRule,
     StageRule,
 )
+from fanout.gates.percentages import Amount
 from fanout.gates.record_facts import ApprovalFacts, DecisionFacts, EvidenceFacts, RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.values import replace

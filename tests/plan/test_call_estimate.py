@@ -8,12 +8,8 @@ from fanout.api.fanout_configuration import ForgeHost
 from fanout.plan.actions import RequestChange, RequestStatus
 from fanout.plan.observation.observed_request import RequestDraft, StatusState
 from fanout.plan.observation.repository_state import Remote
-from fanout.plan.pull_requests.call_estimate import (
-    CallLimits,
-    HostLimits,
-    estimate_calls,
-    limits_of_host,
-)
+from fanout.plan.pull_requests.call_estimate import estimate_calls
+from fanout.plan.pull_requests.call_limits import CallLimits, HostLimits, limits_of_host
 from fanout.values import replace
 
 SMALL = CallLimits(calls_per_minute=60, creations_per_hour=10)

@@ -21,7 +21,7 @@ from fanout.api.object_meta import GROUP
 from fanout.api.stages import Stage
 from fanout.cli.completion_index import read_index
 from fanout.cluster.file_cluster import FileCluster
-from fanout.cluster.manifest_documents import ManifestDiscovery
+from fanout.cluster.manifest_discovery import ManifestDiscovery
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 

@@ -17,7 +17,8 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import print_message
-from fanout.cluster.manifest_documents import InvalidFiles, ManifestDiscovery
+from fanout.cluster.manifest_discovery import ManifestDiscovery
+from fanout.cluster.manifest_documents import InvalidFiles
 from fanout.declared.declaration_assembly import find_schedule_errors
 from fanout.declared.declared_objects import Finding
 from fanout.errors import ErrorLocation, InvalidInput

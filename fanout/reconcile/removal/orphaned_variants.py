@@ -20,8 +20,9 @@ from fanout.api.text_fields import pluralize
 from fanout.api.upstream_policy import REMOVAL_LIMIT, UpstreamPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
-from fanout.gates.gate_rules import Amount, StageRule, find_approvals
+from fanout.gates.gate_rules import StageRule, find_approvals
 from fanout.gates.gate_wording import append_actor, describe_hold, format_removal_command
+from fanout.gates.percentages import Amount
 from fanout.gates.removal_gate import (
     OrphanedVariant,
     RemovalConfirmation,

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from fanout.cluster.manifest_documents import ManifestDiscovery
+from fanout.cluster.manifest_discovery import ManifestDiscovery
 
 
 def tree(root, *paths):
