@@ -13,7 +13,7 @@ from fanout.errors import Denied, FanoutError
 from fanout.package.package_limits import SizeLimits
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.observed_request import (
     BranchFacts,
@@ -39,8 +39,8 @@ from fanout.plan.observation.repository_state import (
     RepositoryChange,
 )
 from fanout.plan.pull_requests.call_limits import HostLimits
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.plan.records.policy_records import (
-    LoggedSweep,
     PolicyRecords,
     RecordEntry,
     RecordsKey,

@@ -33,7 +33,7 @@ from fanout.api.urls import find_refusal, origin_of_url
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import Credentials, authorization_header
 from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value

@@ -32,7 +32,7 @@ from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.git.remote_workers import COMMAND_PATIENCE, ROUND_PATIENCE, RemoteTimeout
 from fanout.plan.actions import ActionResult
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls

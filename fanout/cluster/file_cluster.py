@@ -29,13 +29,8 @@ from fanout.cluster.manifest_documents import (
 )
 from fanout.control_characters import escape_unprintable
 from fanout.declared.declaration_assembly import assemble_declared, build_finding
-from fanout.declared.declared_objects import (
-    DeclarationFailure,
-    DeclaredObjects,
-    Finding,
-    ObjectKey,
-    key_of,
-)
+from fanout.declared.declared_objects import DeclarationFailure, DeclaredObjects, ObjectKey, key_of
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, FanoutError, Unavailable
 from fanout.package.json_manifest import is_json
 from fanout.package.object_reader import ScalarMemo

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from fanout.declared.declared_objects import Finding
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation
 
 MANIFEST_SUFFIXES = (".yaml", ".yml", ".json")

@@ -14,8 +14,10 @@ from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
 from fanout.api.text_fields import describe_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
-from fanout.declared.declaration_assembly import build_finding, find_schedule_errors
-from fanout.declared.declared_objects import DeclarationFailure, Finding, ObjectKey
+from fanout.declared.declaration_assembly import build_finding
+from fanout.declared.declared_objects import DeclarationFailure, ObjectKey
+from fanout.declared.finding import Finding
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest

@@ -13,7 +13,7 @@ from fanout.cluster.record_files import STATE_LIMITS, encode_canonical
 from fanout.cluster.records_repository import RecordsRepository
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity, FileCommit
-from fanout.plan.records.policy_records import LoggedSweep
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.retries import retry_conflicts
 from fanout.values import as_data, read_json_as
 

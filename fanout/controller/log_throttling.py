@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import structlog
 
-from fanout.declared.declared_objects import MAX_SEPARATE, DeclaredObjects, group_findings
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import MAX_SEPARATE, group_findings
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionResult

@@ -24,7 +24,7 @@ from fanout.declared.declared_objects import DeclaredObjects, own_kind
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.changes.next_drafts import DraftLimit
 from fanout.plan.gates.stage_rules import governing_promotions
-from fanout.plan.records.policy_records import LoggedSweep
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.ports import SweepLog
 from fanout.reconcile.pass_scope import PassMode, PassSubject, list_subjects
 from fanout.telemetry.error_isolation import BARRIER, run_isolated

@@ -5,30 +5,26 @@ zones, windows. An object with an invalid time is unusable like after any other 
 without knowing when an administrator allows sweeps or publications none must happen.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from fanout.api.field_errors import FieldError, FieldPath, find_similar_name
+from fanout.api.field_errors import FieldError, find_similar_name
 from fanout.api.git_repository import Repository
 from fanout.api.kind_registry import KINDS
 from fanout.api.object_meta import KRMObject
 from fanout.api.package_variant import PackageVariant
-from fanout.api.promotion_policy import PromotionPolicy, PromotionPolicySpec
+from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_references import InvalidObjects, cross_check
-from fanout.calendar.cron_schedule import parse_schedule
-from fanout.calendar.publication_calendar import check_duration, check_until
-from fanout.calendar.time_zone import parse_zone
 from fanout.declared.declared_objects import (
     DeclarationFailure,
     DeclaredObjects,
-    Finding,
     ObjectKey,
     ObjectPosition,
     own_kind,
 )
-from fanout.errors import InvalidInput
+from fanout.declared.finding import Finding
 from fanout.values import replace
 
 Kind = TypeVar("Kind", bound=KRMObject)
@@ -115,45 +111,3 @@ def build_finding(identity: str, position: ObjectPosition, error: FieldError) ->
 
 def _select_kind(kind: type[Kind], items: Iterable[KRMObject]) -> tuple[Kind, ...]:
     return tuple(item for item in items if isinstance(item, kind))
-
-
-def find_schedule_errors(item: KRMObject | None) -> Iterator[FieldError]:
-    """Yield an error for each invalid cron line, zone or duration of an object."""
-    if isinstance(item, PromotionPolicy):
-        spec: PromotionPolicySpec = item.spec
-        path: FieldPath = ("spec",)
-    elif isinstance(item, Scenario) and item.spec.promotion is not None:
-        spec, path = item.spec.promotion, ("spec", "promotion")
-    else:
-        return
-    yield from _parse_errors(spec.schedule, (*path, "schedule"), parse_schedule)
-    yield from _parse_errors(spec.time_zone, (*path, "timeZone"), parse_zone)
-    for index, window in enumerate(spec.windows):
-        for name, period in (("allow", window.allow), ("deny", window.deny)):
-            if period is None:
-                continue
-            period_path: FieldPath = (*path, "windows", index, name)
-            errors = [
-                *_parse_errors(period.schedule, (*period_path, "schedule"), parse_schedule),
-                *_parse_errors(period.until, (*period_path, "until"), parse_schedule),
-                *_parse_errors(period.time_zone, (*period_path, "timeZone"), parse_zone),
-            ]
-            yield from errors
-            try:
-                if period.until is None:
-                    check_duration(period.duration)
-                elif not errors:
-                    check_until(parse_schedule(period.schedule), parse_schedule(period.until))
-            except InvalidInput as error:
-                field = "duration" if period.until is None else "until"
-                yield FieldError((*period_path, field), error.problem, error.remedy)
-
-
-def _parse_errors(
-    text: str | None, path: FieldPath, parse: Callable[[str], object]
-) -> Iterator[FieldError]:
-    try:
-        if text:
-            parse(text)
-    except InvalidInput as error:
-        yield FieldError(path, error.problem, error.remedy)

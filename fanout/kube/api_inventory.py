@@ -12,19 +12,15 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_validation import validate_object
-from fanout.declared.declaration_assembly import (
-    assemble_declared,
-    build_finding,
-    find_schedule_errors,
-)
+from fanout.declared.declaration_assembly import assemble_declared, build_finding
 from fanout.declared.declared_objects import (
     DeclarationFailure,
     DeclaredObjects,
-    Finding,
     ObjectKey,
     key_of,
     own_kind,
 )
+from fanout.declared.finding import Finding
 from fanout.declared.required_kinds import (
     KindReference,
     RequiredKind,
@@ -32,6 +28,7 @@ from fanout.declared.required_kinds import (
     list_references,
     merge_references,
 )
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import Bug, Denied, ErrorLocation, Unavailable
 from fanout.kube.api_connection import LISTED_AGAIN_REMEDY, NOT_SERVED_REMEDY, NotServed
 from fanout.kube.object_sources import ListedKind, ListedObjects, WatchedObjects, without_request

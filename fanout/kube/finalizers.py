@@ -13,7 +13,8 @@ import structlog
 from fanout.api.object_meta import API_VERSION, GROUP
 from fanout.api.package_variant import PackageVariant
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.declared.declared_objects import DeclaredObjects, Finding, key_of
+from fanout.declared.declared_objects import DeclaredObjects, key_of
+from fanout.declared.finding import Finding
 from fanout.errors import Conflict, Denied, FanoutError, InvalidInput
 from fanout.kube.api_connection import (
     CONNECTIONS,

@@ -7,7 +7,7 @@ import pytest
 
 from fanout.errors import InvalidInput
 from fanout.plan.observation.repository_state import CommitIdentity
-from fanout.plan.records.policy_records import LoggedSweep
+from fanout.plan.records.logged_sweep import LoggedSweep
 
 REF = "refs/heads/fanout/default/_sweeps"
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import structlog
 
 from fanout.controller.log_throttling import LoopLog
-from fanout.declared.declared_objects import DeclaredObjects, Finding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, Unavailable
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult

@@ -27,7 +27,8 @@ from fanout.errors import Conflict, InvalidInput, RateLimited, Unavailable
 from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.plan.actions import ActionKind, ActionResult, Plan, PlanAction, undone_result
 from fanout.plan.changes.policy_plan import PolicyPlan
-from fanout.plan.records.policy_records import LoggedSweep, PolicyRecords
+from fanout.plan.records.logged_sweep import LoggedSweep
+from fanout.plan.records.policy_records import PolicyRecords
 from fanout.plan.records.policy_status import RecordedStatus
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassMode, PassSubject

@@ -15,7 +15,7 @@ from fanout.controller.sweep_schedule import (
     build_timetable,
     find_obsolete,
 )
-from fanout.plan.records.policy_records import LoggedSweep
+from fanout.plan.records.logged_sweep import LoggedSweep
 from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 

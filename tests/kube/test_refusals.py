@@ -28,8 +28,8 @@ from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.api.validators.object_references import cross_check
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.api.validators.unsupported_fields import UNSUPPORTED_FIELDS
-from fanout.declared.declaration_assembly import find_schedule_errors
 from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.reconcile.validation.expression_validation import (
     find_function_findings,
     validate_expressions,

@@ -9,14 +9,13 @@ from fanout.api.stages import Check
 from fanout.pending_inputs import ExpressionRequest, InputPending
 from fanout.plan import plan_wording
 from fanout.plan.evidence.check_readings import (
-    ProbeQuery,
-    ProbeResponse,
     build_reading,
     parse_commit,
     read_check,
     unusable_response,
 )
 from fanout.plan.evidence.due_checks import DueCheck, machine_checks
+from fanout.plan.evidence.probe_queries import ProbeQuery, ProbeResponse
 from fanout.selection.cluster_objects import ClusterObjectIndex
 from fanout.selection.variant_spec import ExpressionFailure
 

@@ -29,8 +29,9 @@ from fanout.plan.changes.planned_sets import PolicyCleanup
 from fanout.plan.changes.policy_plan import PolicyPlan, plan_policy
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.edits.adoption_base import find_clone_edits
-from fanout.plan.evidence.check_readings import ProbeResponse, build_reading, unusable_response
+from fanout.plan.evidence.check_readings import build_reading, unusable_response
 from fanout.plan.evidence.due_checks import DueCheck
+from fanout.plan.evidence.probe_queries import ProbeResponse
 from fanout.plan.gates.variant_facts import build_set_facts
 from fanout.plan.history.earlier_publication import RevertedPublication, moved_away_hold
 from fanout.plan.move_locations import (

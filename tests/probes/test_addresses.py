@@ -6,7 +6,7 @@ import sys
 import pytest
 from service import Page, service
 
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.probes import HttpProbes, ProbeLimits
 
 _connected: list[str] | None = None

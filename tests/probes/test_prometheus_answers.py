@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeResponse
 from fanout.probes import parse_prometheus_response
 
 

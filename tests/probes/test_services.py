@@ -11,7 +11,7 @@ from service import Page, service
 
 from fanout.api.urls import origin_of_url
 from fanout.errors import Denied
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.ports import TOKEN_USER, Credentials
 from fanout.probes import HttpProbes, ProbeLimits
 

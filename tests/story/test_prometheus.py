@@ -8,7 +8,7 @@ from fleet import POLICY, Fleet
 from prometheus_server import prometheus
 from service import Page, Service, service
 
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.probes import HttpProbes
 
 METRICS = """\

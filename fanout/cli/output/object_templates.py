@@ -12,7 +12,7 @@ from fanout.api.object_meta import API_VERSION, DEFAULT_NAMESPACE
 from fanout.api.validators.object_validation import validate_object
 from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import Settings
-from fanout.declared.declaration_assembly import find_schedule_errors
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.manifest import Manifest
 from fanout.package.yaml_scalars import format_flow

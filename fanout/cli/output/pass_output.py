@@ -8,7 +8,8 @@ from fanout.api.text_fields import pluralize
 from fanout.cli.output.printer import format_table, print_value, write_stdout
 from fanout.cli.settings import Settings
 from fanout.cli.terminal import Color, complete_text, print_message
-from fanout.declared.declared_objects import DeclaredObjects, group_findings
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import group_findings
 from fanout.plan.actions import ActionKind, PlanAction
 from fanout.plan.pull_requests.call_estimate import CallEstimate
 from fanout.ports import RecordStore

@@ -19,8 +19,8 @@ from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import print_message
 from fanout.cluster.manifest_discovery import ManifestDiscovery
 from fanout.cluster.manifest_documents import InvalidFiles
-from fanout.declared.declaration_assembly import find_schedule_errors
-from fanout.declared.declared_objects import Finding
+from fanout.declared.finding import Finding
+from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.migrate.field_mapping import ImportResult, Remark
 from fanout.migrate.kargo_import import import_kargo_objects as from_kargo

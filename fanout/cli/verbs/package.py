@@ -27,7 +27,7 @@ from fanout.cli.process_exit import ExitCode, detailed_exit_code, invalid_settin
 from fanout.cli.settings import REPORT_FORMATS, OutputFormat, Settings
 from fanout.cli.startup import build_function_runner, load_configuration
 from fanout.control_characters import escape_unprintable
-from fanout.declared.declared_objects import Finding, serialize_finding
+from fanout.declared.finding import Finding, serialize_finding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.field_edits import MISSING, format_path, get_value
 from fanout.package.ignored_files import find_ignored

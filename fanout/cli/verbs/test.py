@@ -24,7 +24,8 @@ from fanout.cli.settings import REPORT_FORMATS, STANDARD_INPUT, OutputFormat, Se
 from fanout.cli.startup import open_sandbox
 from fanout.cli.terminal import escape_control, print_message
 from fanout.cluster.file_cluster import FileCluster
-from fanout.declared.declared_objects import DeclaredObjects, Finding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_wording import format_names
 from fanout.reconcile.selection.propagation_conditions import PropagationConditions

@@ -14,13 +14,8 @@ from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
 from fanout.cluster.file_cluster import read_located_configuration
 from fanout.cluster.file_secrets import FileSecrets
-from fanout.declared.declared_objects import (
-    Finding,
-    ObjectKey,
-    group_findings,
-    locate_broken,
-    serialize_finding,
-)
+from fanout.declared.declared_objects import ObjectKey, locate_broken
+from fanout.declared.finding import Finding, group_findings, serialize_finding
 from fanout.reconcile.validation.configuration_findings import (
     find_closed_namespaces,
     find_configured_secrets,

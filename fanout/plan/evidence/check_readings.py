@@ -10,7 +10,6 @@ verdicts.
 import json
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from fanout.api.field_errors import InvalidValue
 from fanout.api.gate_vocabulary import CheckMethod, Verdict
@@ -20,35 +19,9 @@ from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, Responses, get_response, get_responses
 from fanout.plan import plan_wording
 from fanout.plan.evidence.due_checks import DueCheck, list_namespaces
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.selection.cluster_objects import ClusterObjectIndex, group_of, version_of
 from fanout.selection.variant_spec import ExpressionFailure
-from fanout.values import Value
-
-
-class ProbeQuery(Value, kw_only=True):
-    """One query; equal queries are sent once."""
-
-    url: str  # of the service; with a query, of the Prometheus server
-    query: str = ""  # PromQL; "": a plain HTTP request
-    method: str = "GET"
-    headers: tuple[tuple[str, str], ...] = ()
-    body: str = ""  # JSON
-    secret: str = ""  # the name of the secret with the credentials
-
-
-class ProbeResponse(Value):
-    """A response as plain data, which expressions see as `response` or `result`."""
-
-    value: Any
-    note: str = ""  # oddity of the response, reported if the expression fails
-
-
-class ProbeFailure(Value):
-    """Failure of a query, as a sentence that shows no secret."""
-
-    message: str
-    goes_on: bool = False  # True: the request is under way, and a later pass may have its answer
-
 
 # Variables of `cel` and `observedRevision`, by method.
 RESPONSE_VARIABLES: Mapping[str, str] = {

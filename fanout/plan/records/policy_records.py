@@ -9,30 +9,10 @@ from fanout.api.gate_vocabulary import Action
 from fanout.api.reasons import Reason
 from fanout.api.record_objects import ApprovalSpec, DecisionSpec, EvidenceSpec
 from fanout.errors import FanoutError, InvalidInput
-from fanout.gates.record_facts import RecordOrigin, is_from_the_future
+from fanout.gates.record_facts import RecordOrigin
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.values import Instant, Value, field, replace
-
-
-class LoggedSweep(Value, rename="camel"):
-    """Instant up to which the sweeps of a schedule are done, and that schedule.
-
-    The fields are names of the log, in camelCase.
-    """
-
-    at: Instant
-    schedule: str
-    time_zone: str
-
-    def applies_to(self, schedule: str, time_zone: str, now: datetime) -> bool:
-        """Return whether the entry is of this schedule and not from the future.
-
-        An entry from the future was written by a wrong clock and would suppress sweeps.
-        """
-        is_same_schedule = (self.schedule, self.time_zone) == (schedule, time_zone)
-        return is_same_schedule and not is_from_the_future(self.at, now)
-
+from fanout.values import Value, field, replace
 
 RecordSpec = EvidenceSpec | ApprovalSpec | DecisionSpec
 RECORD_KINDS = ("Evidence", "Approval", "Decision")

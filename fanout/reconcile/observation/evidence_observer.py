@@ -15,8 +15,9 @@ from fanout.errors import FanoutError
 from fanout.gates.gate_facts import CheckReading
 from fanout.pending_inputs import ExpressionRequest, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.plan.evidence.check_readings import ProbeFailure, ProbeQuery, ProbeResponse, read_check
+from fanout.plan.evidence.check_readings import read_check
 from fanout.plan.evidence.due_checks import find_due_checks
+from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.gates.variant_facts import NO_EVIDENCE, ObservedEvidence
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant

@@ -10,7 +10,8 @@ from functools import partial
 from fanout.api.fanout_configuration import FanoutConfiguration, ForgeHost
 from fanout.api.field_errors import suggest_name
 from fanout.api.git_repository import ForgeType
-from fanout.declared.declared_objects import DeclaredObjects, Finding
+from fanout.declared.declared_objects import DeclaredObjects
+from fanout.declared.finding import Finding
 from fanout.errors import Denied, ErrorLocation, InvalidInput
 from fanout.plan import plan_wording
 from fanout.plan.observation.observed_request import locate_repository

@@ -22,7 +22,8 @@ from fanout.api.results import NO_AGGREGATES
 from fanout.api.text_fields import format_value, pluralize
 from fanout.api.upstream_policy import UpstreamPolicy, VariantTemplate
 from fanout.calendar.publication_calendar import compute_window_state
-from fanout.declared.declared_objects import DeclaredObjects, Finding, group_findings, own_kind
+from fanout.declared.declared_objects import DeclaredObjects, own_kind
+from fanout.declared.finding import Finding, group_findings
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.stage_rules import build_calendars
 from fanout.ports import Sandbox

@@ -14,13 +14,8 @@ from fanout.api.object_meta import KRMObject
 from fanout.api.scenario import Scenario
 from fanout.api.text_fields import join_words
 from fanout.api.upstream_policy import FunctionTemplate
-from fanout.declared.declared_objects import (
-    DeclaredObjects,
-    Finding,
-    ObjectKey,
-    key_of,
-    locate_broken,
-)
+from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, key_of, locate_broken
+from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
 from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS

@@ -1,7 +1,7 @@
 """Equal errors are one line and a number, however many there are."""
 
 from fanout.cluster.file_cluster import FileCluster
-from fanout.declared.declared_objects import Finding, group_findings
+from fanout.declared.finding import Finding, group_findings
 from fanout.errors import ErrorLocation
 
 
