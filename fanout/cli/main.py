@@ -9,6 +9,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextvars import copy_context
 from typing import Any, NamedTuple
 
 import click
@@ -262,7 +263,14 @@ def run() -> None:
 
 
 def run_arguments(arguments: Sequence[str]) -> int:
-    """Run one command line, report its error as one sentence, and return its exit code."""
+    """Run one command line, report its error as one sentence, and return its exit code.
+
+    What the command sets for its messages ends with it: a process may run several commands.
+    """
+    return copy_context().run(_run_arguments, arguments)
+
+
+def _run_arguments(arguments: Sequence[str]) -> int:
     # Created before click parses anything, so that errors of parsing are shown with its settings.
     session = CommandSession()
     try:

@@ -20,6 +20,7 @@ from fanout.cli.process_exit import (
     ExitCode,
     exit_code_of,
 )
+from fanout.cli.terminal import print_message, set_commands, set_quiet
 from fanout.errors import (
     Bug,
     Conflict,
@@ -32,6 +33,7 @@ from fanout.errors import (
     Unavailable,
     Waiting,
 )
+from fanout.message_commands import MessageCommands
 
 # What most runs have no use for, though a verb may come to need it. pydantic loads its plugins
 # when it builds the first model.
@@ -126,6 +128,18 @@ def test_help_explains_its_terms(capsys):
     assert run_arguments(["--help"]) == ExitCode.OK
     text = " ".join(capsys.readouterr().out.split())
     assert {term for term, meaning in TERMS.items() if f"{term} {meaning}" not in text} == set()
+
+
+def test_settings_of_messages_end_with_their_command(verb, capsys):
+    def end(settings):
+        set_quiet(quiet=True)
+        set_commands(MessageCommands((("files", "policies"),)))
+        print_message("run `fanout status`", fg="red")
+
+    verb(end)
+    assert run_arguments(["probe"]) == ExitCode.OK
+    print_message("run `fanout status`")
+    assert capsys.readouterr().err == "run `fanout status -f policies`\nrun `fanout status`\n"
 
 
 def test_a_removal_without_a_name_is_usage(capsys):
