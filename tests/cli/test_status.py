@@ -1,5 +1,6 @@
 """The screen of `fanout status`: one screen for any fleet, the urgent first, the rest counted."""
 
+from contextvars import ContextVar
 from datetime import UTC, datetime, timedelta
 
 import click
@@ -13,8 +14,10 @@ from fanout.api.explanation_view import (
     FleetStageView,
 )
 from fanout.api.view_base import ViewMeta
+from fanout.cli import terminal
 from fanout.cli.output.explanation_text import ExplanationLayout
 from fanout.cli.verbs.status import format_fleet_status
+from fanout.message_commands import MessageCommands
 from fanout.present.explanation.fleet_status import FleetStatus
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -87,6 +90,17 @@ def test_50_policies_with_10000_variants_fit_one_screen(blocked, height):
     assert max(map(len, lines)) <= 80
     assert lines[0].startswith("Fleet: 50 policies, ")
     assert lines[-1] == "Next change by time alone: 2026-03-02T12:00:00Z (in 3h)."
+
+
+@pytest.mark.parametrize("height", [16, 24])
+def test_a_rest_with_long_options_fits_one_screen(height, monkeypatch):
+    options = MessageCommands(
+        (("files", "clusters/europe/policies"), ("records", "../records.git"))
+    )
+    monkeypatch.setattr(terminal, "_commands", ContextVar("commands", default=options))
+    lines = screen(fleet(50, 50), height=height)
+    assert "  ../records.git`" in lines
+    assert len(lines) < height
 
 
 def test_policies_that_need_a_person_are_first_and_ready_policies_are_counted():

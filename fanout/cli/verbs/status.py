@@ -88,8 +88,14 @@ def _format_urgent(
     """Yield what needs a person, with the first command for each, in `limit` lines at most."""
     if not fleet_status.urgent:
         return
+
+    def format_rest(number: int) -> list[str]:
+        text = f"and {number} more: run `fanout explain`"
+        return wrap_text(text, layout.width, _INDENT, _INDENT)
+
     yield layout.paint("Needs a person:", bold=True)
-    printed, line_count = 0, 2  # with the line that counts the rest
+    # With those that count the rest: the command may need options of any length.
+    printed, line_count = 0, 1 + len(format_rest(len(fleet_status.urgent)))
     for explanation, blocker in fleet_status.urgent:
         namespace = explanation.metadata.namespace if with_namespace else ""
         name = explanation.spec.policy or explanation.spec.variant
@@ -113,9 +119,7 @@ def _format_urgent(
         printed += 1
         line_count += len(lines)
     if further := len(fleet_status.urgent) - printed:
-        yield from wrap_text(
-            f"and {further} more: run `fanout explain`", layout.width, _INDENT, _INDENT
-        )
+        yield from format_rest(further)
 
 
 def _format_stages(
