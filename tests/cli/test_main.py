@@ -82,8 +82,8 @@ print(json.dumps(sorted(sys.modules)))
     assert rooms == {"cli", "control_characters", "errors", "message_commands", "values"}
 
 
-@pytest.mark.parametrize("verb", ["sweep", "plan", "validate", "report"])
-def test_a_verb_loads_no_library_before_it_has_a_use_for_it(verb):
+def loaded_by(verb):
+    """Return the modules that a new process has loaded after the module of a verb."""
     program = f"""
 import json, sys
 from fanout.cli.lazy_import import load_module
@@ -93,7 +93,17 @@ print(json.dumps(sorted(sys.modules)))
     answer = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert not set(json.loads(answer.stdout)) & LATE
+    return set(json.loads(answer.stdout))
+
+
+@pytest.mark.parametrize("verb", ["sweep", "plan", "validate", "report"])
+def test_a_verb_loads_no_library_before_it_has_a_use_for_it(verb):
+    assert not loaded_by(verb) & LATE
+
+
+@pytest.mark.parametrize("verb", ["completion", "docs", "help", "version"])
+def test_a_verb_without_objects_loads_no_models(verb):
+    assert "pydantic" not in loaded_by(verb)
 
 
 def test_help_names_every_verb_in_one_line_each(capsys):

@@ -14,7 +14,6 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from fanout.api.durations import format_instant
 from fanout.cli.lazy_import import load_module
 from fanout.cli.terminal import complete_text, escape_control
 
@@ -183,7 +182,9 @@ def wrap_command(command: str, width: int | None, indent: str) -> Iterator[str]:
 
 def format_until(at: datetime, now: datetime) -> str:
     """Format an instant in the future with the time until it, as `2026-03-01T12:00:00Z (in 3h)`."""
-    return f"{format_instant(at)} ({format_relative(at, now)})"
+    # Loaded here: `fanout version` and others print tables, and need no models.
+    instant = load_module("api.durations").format_instant(at)
+    return f"{instant} ({format_relative(at, now)})"
 
 
 def format_relative(at: datetime, now: datetime) -> str:
