@@ -1,7 +1,7 @@
-"""Command line; `verbs` has one file per verb, a thin layer over other packages.
+"""Command line; `verbs` has a file for each verb, or for two verbs that belong together.
 
-`input` reads options, settings and names, `output` prints, and `recording` has what the
-verbs that record evidence, approvals and decisions share.
+`input` reads options, settings and names, `output` has the output that several verbs share, and
+`recording` has what the verbs that record evidence, approvals and decisions share.
 """
 
 import os

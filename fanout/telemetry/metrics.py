@@ -1,6 +1,7 @@
-"""Metrics: counts of events, and of a pass, which benchmark and tests check, and time per phase.
+"""Metrics: counts of events since the start, and counts and times of the phases of a pass.
 
-Shown with -v and described in docs/reference/performance.md.
+Those of a pass are shown with -v and described in docs/reference/performance.md; benchmarks and
+tests check them.
 """
 
 import resource

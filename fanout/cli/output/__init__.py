@@ -1,1 +1,1 @@
-"""Output of commands: tables, objects, patches, JUnit XML, and reports of passes."""
+"""Output of commands: tables, objects, patches, explanations, and reports of passes."""
