@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from companies import company
-from fleet import PACKAGE, Fleet
+from fleet import PACKAGE, RULE, Fleet
 
 AMS, CPH = "sites/ams", "sites/cph"
 DEPLOYMENT = f"{AMS}/deployment.yaml"
@@ -202,3 +202,25 @@ def test_a_pin_of_the_reverted_revision_puts_it_in_force(fleet: Fleet):
     fleet.later(minutes=1).settle()
     assert (fleet.published()[AMS], fleet.states()[AMS]) == ("v2", "Verifying")
     assert fleet.repos["edge"].drafts() == []
+
+
+def test_the_rendering_of_another_package_at_the_same_commit_is_no_base(tmp_path: Path):
+    """Two directories of one repository, by commits: no tag tells the packages apart."""
+    fleet = Fleet.build(tmp_path, {"ams": ("dev", "edge")})
+    edge, upstream = fleet.repos["edge"], fleet.repos["blueprints"]
+    logging = {f"logging/{name}": text for name, text in PACKAGE.items()}
+    first = upstream.commit("main", logging)
+    second = upstream.commit("main", {"logging/notes.txt": "what is new\n"})
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+    for package, commit in (("monitoring", first), ("logging", second)):
+        rule = f"package: {package}, revision: {{commit: {commit}}}"
+        fleet.write("policy.yaml", policy.replace(RULE, rule))
+        fleet.later(minutes=1).settle()
+        assert fleet.published() == {AMS: commit}
+    # Nothing of this package was ever published at the first commit.
+    text = edge.file("main", f"{AMS}/Kptfile").replace(second, first)
+    edge.commit("main", {f"{AMS}/Kptfile": text, f"{AMS}/notes.txt": None})
+    reason, sentence = fleet.condition(AMS)
+    assert reason == "EditedDownstream"
+    assert first[:7] in sentence
+    assert "promote" not in sentence

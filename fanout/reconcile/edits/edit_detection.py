@@ -28,7 +28,7 @@ from fanout.ports import ObjectReader
 from fanout.reconcile.history.publication_history import (
     HistoryReader,
     PublicationMemo,
-    list_renderings,
+    find_rendering,
 )
 from fanout.reconcile.observation.repository_access import PackageContentCache
 from fanout.reconcile.observation.upstream_packages import (
@@ -137,17 +137,10 @@ class _EditInspection(Value):
 
     def _find_rendering(self, lock: UpstreamLock) -> str | None:
         """Return the newest earlier rendering of the same upstream state, or None."""
-        home = self.variant.package_location
-        present_rendering = self.variant.published.pristine if self.variant.published else ""
-        compared = {present_rendering, home.pristine_tree}
+        home, published = self.variant.package_location, self.variant.published
+        present = published.pristine if published is not None else "", home.pristine_tree
         vendor_head, directory = home.repository_state.vendor_head, f"published/{home.path}"
-        for tree in list_renderings(self.reader, vendor_head, directory):
-            if tree not in compared:
-                compared.add(tree)
-                rendering_lock = find_upstream_lock(self.reader, tree)
-                if rendering_lock is not None and not is_other_state(rendering_lock, lock):
-                    return tree
-        return None
+        return find_rendering(self.reader, vendor_head, directory, lock, present) or None
 
     def find_faults(self) -> tuple[InvalidInput, ...]:
         """Return the faults that people's edits introduced into the package."""

@@ -5,7 +5,7 @@ describes it, or else the merged draft in its trailers. If a person merged it in
 example by squashing, and nothing is stated, Kptfile and rendering branch describe it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import chain, islice
@@ -61,6 +61,32 @@ def list_renderings(reader: ObjectReader, vendor: str, directory: str) -> Iterat
         if tree is not None and tree != previous_tree:
             yield tree
             previous_tree = tree
+
+
+def find_rendering(
+    reader: ObjectReader,
+    vendor: str,
+    directory: str,
+    lock: UpstreamLock,
+    left_out: Collection[str | None] = (),
+) -> str:
+    """Return the newest rendering of the same upstream state that was at a directory, or "".
+
+    `left_out`: trees that do not count.
+    """
+    compared = {*left_out}
+    for tree in list_renderings(reader, vendor, directory):
+        if tree not in compared:
+            compared.add(tree)
+            rendered = find_upstream_lock(reader, tree)
+            # Packages of one repository have its commits in common.
+            if (
+                rendered is not None
+                and rendered.refers_to(lock.repo, lock.directory)
+                and not is_other_state(rendered, lock)
+            ):
+                return tree
+    return ""
 
 
 _StatementKey = tuple[str, int]  # path and number of a publication
@@ -344,17 +370,8 @@ class PublicationHistory(Value):
         return self._find_rendering(lock, "drafts") if lock is not None else ""
 
     def _find_rendering(self, lock: UpstreamLock, kind: str = "published") -> str:
-        """Return the newest rendering of the same upstream state, or ""."""
         directory = f"{kind}/{self.spec.path}"
-        for tree in list_renderings(self.reader, self.repository_state.vendor_head, directory):
-            rendered = find_upstream_lock(self.reader, tree)
-            if (
-                rendered is not None
-                and rendered.refers_to(lock.repo, lock.directory)
-                and not is_other_state(rendered, lock)
-            ):
-                return tree
-        return ""
+        return find_rendering(self.reader, self.repository_state.vendor_head, directory, lock)
 
 
 class HistoryReader(Value):
