@@ -106,6 +106,18 @@ def test_a_verb_without_objects_loads_no_models(verb):
     assert "pydantic" not in loaded_by(verb)
 
 
+@pytest.mark.parametrize(
+    ("verb", "package"),
+    [
+        ("schedule", "fanout.plan.changes"),
+        ("create", "fanout.selection"),
+        ("init", "fanout.selection"),
+    ],
+)
+def test_a_verb_without_a_pass_loads_nothing_of_it(verb, package):
+    assert package not in loaded_by(verb)
+
+
 def test_help_names_every_verb_in_one_line_each(capsys):
     assert run_arguments(["--help"]) == ExitCode.OK
     lines = capsys.readouterr().out.splitlines()
