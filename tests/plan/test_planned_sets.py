@@ -1,6 +1,7 @@
 """Branches that remove packages: when they are written."""
 
 from fanout.api.results import Hold
+from fanout.plan.changes.branch_changes import plan_branches
 from fanout.plan.changes.package_removal import PackageRemoval
 from fanout.plan.changes.planned_sets import SetOwner, plan_removal_sets
 from fanout.plan.commit_statement import parse_message
@@ -99,3 +100,10 @@ def test_a_package_that_was_changed_since_is_removed_anew():
 def test_drafts_of_other_policies_are_left_alone():
     other = replace(draft("a"), policy="team/other")
     assert plan(state("a", draft=other)) == ()
+
+
+def test_a_branch_that_two_owners_of_one_name_give_up_is_removed_once():
+    """A policy may have the name of a variant written by hand."""
+    observed = state("a", draft=draft("a"))
+    changes = plan_branches(observed, (), (), (), [*plan(observed), *plan(observed)])
+    assert changes.removed_refs == (REF,)

@@ -66,24 +66,25 @@ def plan_branches(
     for draft in withdrawn:
         plans.setdefault(draft.ref, _DraftPlan()).withdrawn.append(draft)
     writes: list[BranchUpdate] = []
-    removed_refs: list[str] = []
+    # A policy and a variant written by hand may have the same name, and so the same sets.
+    removed_refs: set[str] = set()
     for ref, plan in sorted(plans.items()):
         write = _plan_branch(state, ref, plan, appends=appends)
         if write is not None:
             writes.append(write)
         elif ref in state.sets:
-            removed_refs.append(ref)
+            removed_refs.add(ref)
     for removal_set in removal_sets:
         update = removal_set.choose_update(appends=appends)
         writes += [update] if update is not None else []
-        removed_refs += [removal_set.ref] if removal_set.is_removed else []
+        removed_refs |= {removal_set.ref} if removal_set.is_removed else set()
     trees = tuple(
         StoredTree(variant.draft_content.entries, variant.draft_content.tree)
         for plan in plans.values()
         for variant in plan.written
         if variant.draft_content is not None
     )
-    return BranchChanges(tuple(writes), trees, tuple(removed_refs))
+    return BranchChanges(tuple(writes), trees, tuple(sorted(removed_refs)))
 
 
 def _plan_branch(

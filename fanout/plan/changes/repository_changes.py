@@ -131,7 +131,7 @@ def _build_change(
     rendered_variants = [it.rendered for it in steps if it.step in _RENDERING_STEPS]
     # Removals are a second push, after the one that writes: a ref in both would lose the new
     # draft.
-    branches, removed = branch_changes.writes, sorted(branch_changes.removed_refs)
+    branches, removed = branch_changes.writes, branch_changes.removed_refs
     vendor = _build_vendor_commit(work, steps, settings.install)
     tagged = _merged_by_hand(steps) if state.pushes_tags else ()
     tags = {next_publication_tag(variant): state.head for variant in tagged}
@@ -182,7 +182,7 @@ def _build_change(
         tags=tags,
         pushes_tags=state.pushes_tags,
         vendor=vendor,
-        removed_drafts=tuple(removed),
+        removed_drafts=removed,
         drafts_under=drafts_prefix(settings.install),
     )
 
