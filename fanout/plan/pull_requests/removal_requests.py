@@ -1,4 +1,4 @@
-"""Pull requests that remove packages: their groups and texts, and what people do with them.
+"""Pull requests that remove packages: what people decide about them, and what that holds.
 
 A request that a person closes, or whose branch a person deletes, is a no to the removal of its
 packages, until it is reopened or somebody decides `fanout resume`. Changes that an approver of the

@@ -1,4 +1,4 @@
-"""The variants of one pull request, as a pass leaves its branch."""
+"""Sets that have or are to have a pull request, as a pass leaves their branches."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -21,7 +21,10 @@ from fanout.plan.records.policy_status import RecordedStatus, RequestKey, Reques
 
 
 class RequestGroup(PlannedSet, kw_only=True):
-    """A set whose branch has or is to have a pull request."""
+    """A set whose branch has or is to have a pull request.
+
+    `is_removed` also where the branch stays and nothing on it is for a pull request.
+    """
 
     is_merged: bool = False  # this pass has the forge merge it
     is_written: bool = False  # this pass pushes the branch
