@@ -130,7 +130,9 @@ class Cut:
 
     def convert(self, schema: dict[str, Any], *, is_part: bool = False) -> dict[str, Any]:
         """Return an OpenAPI 3.0 schema as JSON Schema; a part of `allOf` is not closed."""
-        if "$ref" in schema:
+        if "$ref" in schema and is_part:
+            schema = self.components["schemas"][schema["$ref"].removeprefix(PREFIX)]
+        elif "$ref" in schema:
             return {"$ref": "#/schemas/" + self.add(schema["$ref"].removeprefix(PREFIX))}
         schema = apply_changes(schema)
         converted = {key: schema[key] for key in KEPT if key in schema}
