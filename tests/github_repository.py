@@ -32,11 +32,12 @@ class Account:
 
 @dataclass(frozen=True)
 class App:
-    """A GitHub App; its key signs nothing in a test that takes plain tokens."""
+    """A GitHub App."""
 
     id: int
     slug: str
     account: Account
+    key: Path | None = None  # file of the public key; None: signatures are not checked
 
     @property
     def client_id(self) -> str:
@@ -119,8 +120,9 @@ class Pull:
     teams: list[str] = field(default_factory=list)
     reviews: list[Review] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    # Head and base for which mergeability was asked already; it is known from the second time on.
+    # For which head and base it was asked whether this can be merged, and how often.
     asked: tuple[str, str] | None = None
+    reads: int = 0
 
 
 @dataclass
