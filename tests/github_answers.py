@@ -292,10 +292,11 @@ class Answers:
         """Return an `issue-search-result-item`."""
         url = f"{self.api}/repos/{repository.full_name}/issues/{pull.number}"
         simple = self.pull(repository, pull)
-        shared = ("number", "state", "title", "body", "user", "labels", "html_url", "draft")
+        shared = ("number", "state", "title", "user", "labels", "html_url", "draft")
         instants = ("created_at", "updated_at", "closed_at")
         values = {
             **{name: simple[name] for name in (*shared, *instants)},
+            **({} if pull.body is None else {"body": pull.body}),  # described as text, never null
             "url": url,
             "repository_url": f"{self.api}/repos/{repository.full_name}",
             "pull_request": {

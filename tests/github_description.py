@@ -111,7 +111,7 @@ def complete(name: str, values: Mapping[str, Any], *, url: str) -> dict[str, Any
     The plainest value is null, false, zero, or empty; an instant is PLAIN_INSTANT, and an address
     is `url`. A client must not rely on what nobody gave.
     """
-    completed = _plainest(name, SCHEMAS[name], url)
+    completed = _plainest(name, {**SCHEMAS[name], "type": "object"}, url)
     return {**completed, **values}
 
 

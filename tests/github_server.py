@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import traceback
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -330,10 +331,15 @@ class GitHub:
             try:
                 answer = self._answer(method, path, headers, content, interference)
             except NotDescribed as violation:
-                self.violations.append(str(violation))
-                answer = Answer({"message": str(violation)}, 500)
+                answer = self._fail(str(violation))
+            except Exception:  # noqa: BLE001 a defect of the double, told where the test sees it
+                answer = self._fail(traceback.format_exc())
             self.calls.append(f"{method} {path} {answer.status}")
         return None if interference and interference.answer is None else answer
+
+    def _fail(self, message: str) -> Answer:
+        self.violations.append(message)
+        return Answer({"message": message}, 500)
 
     def _answer(
         self,
