@@ -320,7 +320,7 @@ class Calls:
     def files(self, request: Request) -> Answer:
         repository, pull = request.repository, request.pull
         base = repository.merge_base(pull.base_commit, pull.head_commit) or pull.base_commit
-        # After a merge the base contains the head; what the request changed is still told.
+        # After a merge the base contains the head; the list of files stays.
         if pull.merged_at is not None and base == pull.head_commit:
             base = pull.base_commit
         entries = repository.changed_files(base, pull.head_commit)[:MOST_FILES]

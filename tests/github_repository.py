@@ -84,7 +84,7 @@ class CheckRun:
 
 @dataclass(frozen=True)
 class Event:
-    """What somebody did to a request."""
+    """An act on a request, with its actor."""
 
     id: int
     kind: str  # closed, reopened, merged, head_ref_deleted
@@ -127,7 +127,7 @@ class Pull:
 
 @dataclass
 class Rules:
-    """What a branch demands, by a ruleset or by classic protection."""
+    """Demands of a branch, by a ruleset or by classic protection."""
 
     checks: dict[str, int | None] = field(default_factory=dict)  # context: App that must set it
     approvals: int = 0

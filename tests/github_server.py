@@ -332,7 +332,7 @@ class GitHub:
                 answer = self._answer(method, path, headers, content, interference)
             except NotDescribed as violation:
                 answer = self._fail(str(violation))
-            except Exception:  # noqa: BLE001 a defect of the double, told where the test sees it
+            except Exception:  # noqa: BLE001 a defect of the double is a violation too
                 answer = self._fail(traceback.format_exc())
             self.calls.append(f"{method} {path} {answer.status}")
         return None if interference and interference.answer is None else answer

@@ -1,4 +1,4 @@
-"""What the tests' GitHub knows beside Git: accounts, Apps, credentials, and requests' fates."""
+"""State of the tests' GitHub beside Git: accounts, Apps, credentials, and changes of requests."""
 
 import itertools
 import threading
@@ -60,7 +60,7 @@ class Installation:
 
 @dataclass
 class Credential:
-    """Whom a token lets in, and to what."""
+    """The holder of a token, and what the token allows."""
 
     account: Account
     permissions: dict[str, str] | None = None  # None: all that the account may
