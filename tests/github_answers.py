@@ -58,6 +58,7 @@ class Answers:
         url = f"{self.api}/repos/{repository.full_name}"
         values = {
             "id": repository.id,
+            "node_id": repository.node,
             "name": repository.name,
             "full_name": repository.full_name,
             "owner": self.account(repository.owner),
@@ -87,7 +88,7 @@ class Answers:
         web = f"{self.web}/{repository.full_name}/pull/{pull.number}"
         values = {
             "id": pull.id,
-            "node_id": f"PR_{pull.id}",
+            "node_id": pull.node,
             "number": pull.number,
             "url": url,
             "html_url": web,
@@ -106,7 +107,7 @@ class Answers:
             "closed_at": instant(pull.closed_at),
             "merged_at": instant(pull.merged_at),
             "assignees": [],
-            "auto_merge": None,
+            "auto_merge": self._armed(pull),
         }
         return complete("pull-request-simple", values, url=url)
 
@@ -135,7 +136,8 @@ class Answers:
     def label(self, repository: Repository, name: str) -> Json:
         """Return a `label`; all have the color of those that a call created by naming them."""
         url = f"{self.api}/repos/{repository.full_name}/labels/{name}"
-        values = {"name": name, "color": LABEL_COLOR, "description": None, "url": url}
+        # Null is described for some objects with labels, text for all.
+        values = {"name": name, "color": LABEL_COLOR, "description": "", "url": url}
         return complete("label", values, url=url)
 
     def review(self, repository: Repository, pull: Pull, review: Review) -> Json:
@@ -316,6 +318,17 @@ class Answers:
             "sha": commit,
             "repo": self.repository(repository, "repository", can_push=True),
             "user": self.account(repository.owner),
+        }
+
+    def _armed(self, pull: Pull) -> Json | None:
+        armed = pull.auto_merge
+        if armed is None:
+            return None
+        return {
+            "enabled_by": self.account(armed.credential.account),
+            "merge_method": armed.method,
+            "commit_title": armed.title or pull.title,
+            "commit_message": armed.text or "",
         }
 
     def _team(self, slug: str) -> Json:

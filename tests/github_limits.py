@@ -19,6 +19,7 @@ CONTENT = (
     "You have exceeded a secondary rate limit and have been temporarily blocked from content"
     " creation. Please retry your request again later."
 )
+RESOURCE_CALLS = {"search": "GET /search/issues", "graphql": "GET /graphql"}
 # Calls that make no content, although they write.
 NO_CONTENT = ("POST /app/installations/{installation_id}/access_tokens",)
 
@@ -36,7 +37,9 @@ class Limits:
     """The limits of all installations and people; a test changes them at any time."""
 
     clock: Callable[[], datetime]
-    hourly: dict[str, int] = field(default_factory=lambda: {"core": 5_000, "search": 1_800})
+    hourly: dict[str, int] = field(
+        default_factory=lambda: {"core": 5_000, "search": 1_800, "graphql": 5_000}
+    )
     points_a_minute: int = 900
     content_a_minute: int = 80
     content_an_hour: int = 500
@@ -65,10 +68,10 @@ class Limits:
         if not name.startswith(("GET ", "DELETE ")) and name not in NO_CONTENT:
             self._admit_content(key, now)
 
-    def charge(self, key: str, name: str) -> None:
+    def charge(self, key: str, name: str, cost: int = 1) -> None:
         """Count a call that was answered with something else than 304."""
         if name != FREE:
-            self._window(key, name).used += 1
+            self._window(key, name).used += cost
 
     def headers(self, key: str, name: str) -> dict[str, str]:
         """Return the headers of every answer."""
@@ -85,7 +88,7 @@ class Limits:
         """Return the `resources` of `GET /rate_limit`."""
         resources = {}
         for name, limit in self.hourly.items():
-            window = self._window(key, "GET /search/issues" if name == "search" else FREE)
+            window = self._window(key, RESOURCE_CALLS.get(name, FREE))
             resources[name] = {
                 "limit": limit,
                 "used": window.used,
@@ -120,4 +123,6 @@ class Limits:
 
 def resource(name: str) -> str:
     """Return the resource that a call is counted under."""
+    if name.endswith(" /graphql"):
+        return "graphql"
     return "search" if name.startswith("GET /search/") else "core"

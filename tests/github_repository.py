@@ -123,6 +123,12 @@ class Pull:
     # For which head and base it was asked whether this can be merged, and how often.
     asked: tuple[str, str] | None = None
     reads: int = 0
+    auto_merge: Any = None  # what is armed, an ArmedMerge of the state
+    queued_at: datetime | None = None  # in the merge queue since then
+
+    @property
+    def node(self) -> str:
+        return f"PR_{self.id}"
 
 
 @dataclass
@@ -176,6 +182,10 @@ class Repository:
     @property
     def full_name(self) -> str:
         return f"{self.owner.login}/{self.name}"
+
+    @property
+    def node(self) -> str:
+        return f"R_{self.id}"
 
     @property
     def on_disk(self) -> Repo:

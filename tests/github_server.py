@@ -10,7 +10,7 @@ is an entry of `violations`, is answered with 500, and fails the test when the b
 known of GitHub's behavior beside the description is in the names of the tests of
 `forge/test_github_server.py`; a client relies on nothing else.
 
-It has no GraphQL, no hooks, no forks, no queue beyond `enqueued`, and no protection against pushes.
+It has no hooks, no forks, no queue beyond its entries, and no protection against pushes.
 """
 
 import base64
@@ -39,7 +39,7 @@ from github_repository import Account, App, CheckRun, Pull, Repository, Review, 
 from github_state import Credential, Installation, Refusal, State
 from http_git import GitOverHttp
 
-API = "/api/v3"
+API, GRAPHQL = "/api/v3", "/api/graphql"  # as on Enterprise Server
 PATIENCE = 60  # seconds for an answer on a busy machine
 
 
@@ -61,7 +61,7 @@ class GitHubHandler(GitOverHttp):
 
     def do_GET(self) -> None:  # noqa: N802 a name of http.server
         body = self._body()
-        if self.path.startswith(f"{API}/"):
+        if self.path == GRAPHQL or self.path.startswith(f"{API}/"):
             self._answer_api(body)
         else:
             self._answer_git(body)
@@ -69,7 +69,7 @@ class GitHubHandler(GitOverHttp):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 names of http.server
 
     def _answer_api(self, body: bytes) -> None:
-        path = self.path.removeprefix(API)
+        path = self.path.removeprefix("/api" if self.path == GRAPHQL else API)
         headers = {name.lower(): value for name, value in self.headers.items()}
         answer = self.server.github.serve(self.command, path, headers, body)
         if answer is None:
@@ -147,6 +147,10 @@ class GitHub:
     @property
     def api(self) -> str:
         return f"{self.url}{API}"
+
+    @property
+    def graphql(self) -> str:
+        return f"{self.url}{GRAPHQL}"
 
     @property
     def host(self) -> str:
@@ -351,6 +355,8 @@ class GitHub:
     ) -> Answer:
         if headers.get("x-github-api-version") != VERSION:
             raise NotDescribed(f"{method} {path}: asks for another version than {VERSION}")
+        if path == "/graphql":
+            return self._answer_graphql(headers, content, interference)
         path, _, query = path.partition("?")
         path, location = self._locate(path)
         call = find_call(method, path)
@@ -375,6 +381,26 @@ class GitHub:
             answer.body, answer.status, {**self.limits.headers(key, call.name), **answer.headers}
         )
         return self._checked(call, answer)
+
+    def _answer_graphql(
+        self, headers: dict[str, str], content: bytes, interference: Interference | None
+    ) -> Answer:
+        # Loaded here because REST alone does without graphql-core.
+        from github_graphql import GraphQL
+
+        limits: dict[str, str] = {}
+        credential = None
+        try:
+            credential = self._authenticate(headers.get("authorization", ""))
+            if interference and interference.answer is not None:
+                answer = interference.answer
+            else:
+                answer = GraphQL(self.state, self.limits).answer(json.loads(content), credential)
+        except Refusal as refusal:
+            answer = Answer(refusal.body, refusal.status, refusal.headers)
+        if credential is not None:
+            limits = self.limits.headers(credential.limit_key, "GET /graphql")
+        return Answer(answer.body, answer.status, {**limits, **answer.headers})
 
     def _carry_out(self, request: Request, headers: dict[str, str]) -> Answer:
         try:

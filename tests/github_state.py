@@ -85,6 +85,20 @@ class Credential:
         return self.permissions.get(name) in ((level, "write") if level == "read" else (level,))
 
 
+@dataclass(frozen=True)
+class ArmedMerge:
+    """A merge that is carried out once nothing is outstanding, by whom it was asked for.
+
+    It has no head: what a writer pushes later is merged too.
+    """
+
+    method: str
+    credential: Credential
+    at: datetime
+    title: str | None = None
+    text: str | None = None
+
+
 @dataclass
 class State:
     """All of a server's knowledge. Calls of the API hold `lock`; pushes do not."""
@@ -144,12 +158,28 @@ class State:
         for pull in repository.pulls.values():
             if pull.state == "open":
                 self._synchronize_pull(repository, pull, pusher)
+            if pull.state == "open" and pull.auto_merge is not None:
+                self._merge_armed(repository, pull, pull.auto_merge)
+
+    def arm(self, pull: Pull, given: dict[str, Any], credential: Credential) -> None:
+        """Let a request be merged when nothing is outstanding, as `enablePullRequestAutoMerge`."""
+        method = given.get("mergeMethod", "MERGE").lower()
+        title, text = given.get("commitHeadline"), given.get("commitBody")
+        pull.auto_merge = ArmedMerge(method, credential, self.clock(), title, text)
+
+    def _merge_armed(self, repository: Repository, pull: Pull, armed: ArmedMerge) -> None:
+        body = {"merge_method": armed.method, "commit_title": armed.title}
+        if armed.text is not None:
+            body["commit_message"] = armed.text
+        with suppress(Refusal):  # something is outstanding
+            self.merge(repository, pull, body, armed.credential)
 
     def _synchronize_pull(self, repository: Repository, pull: Pull, pusher: Credential) -> None:
         base = repository.branch_commit(pull.base)
         head = repository.branch_commit(pull.head)
         if head is not None and head != pull.head_commit:
             pull.head_commit, pull.updated_at = head, self.clock()
+            pull.queued_at = None  # a push takes a request out of the queue, and leaves it armed
             repository.point_request(pull)
         if base is not None and base != pull.base_commit:
             if repository.contains(base, pull.head_commit):
@@ -274,7 +304,7 @@ class State:
     def _finish_merge(self, pull: Pull, commit: str, credential: Credential) -> None:
         pull.merge_commit, pull.merged_by = commit, credential.account
         pull.state, pull.closed_at = "closed", self.clock()
-        pull.merged_at = pull.closed_at
+        pull.merged_at, pull.queued_at = pull.closed_at, None
         self.record(pull, "merged", credential, commit)
         self.record(pull, "closed", credential, commit)
 
