@@ -22,7 +22,6 @@ SCHEMA = graphql.build_schema(
 )
 MOST_NODES = 500_000  # of one call
 MOST_OF_A_PAGE = 100
-REQUESTS = "pullRequests"
 Object = dict[str, Any]
 
 
@@ -161,8 +160,32 @@ class GraphQL:
             "id": repository.node,
             "nameWithOwner": repository.full_name,
             "isArchived": repository.is_archived,
-            REQUESTS: requests,
+            "mergeCommitAllowed": "merge" in repository.methods,
+            "squashMergeAllowed": "squash" in repository.methods,
+            "rebaseMergeAllowed": "rebase" in repository.methods,
+            "autoMergeAllowed": repository.allows_auto_merge,
+            "deleteBranchOnMerge": repository.deletes_merged_branches,
+            "ref": lambda qualifiedName: self._ref(repository, qualifiedName, credential),  # noqa: N803
+            "pullRequests": requests,
         }
+
+    def _ref(self, repository: Repository, name: str, credential: Credential) -> Object | None:
+        branch = name.removeprefix("refs/heads/")
+        commit = repository.branch_commit(branch)
+        if commit is None:
+            return None
+        classic = repository.protections.get(branch)
+        rule = classic and {
+            "requiredStatusCheckContexts": list(classic.checks),
+            "requiredApprovingReviewCount": classic.approvals,
+            "requiresLinearHistory": classic.linear_history,
+            "requiresSignatures": classic.signatures,
+            "requiresConversationResolution": classic.conversation_resolution,
+            "requiresCodeOwnerReviews": classic.code_owners,
+            "viewerCanPush": self.state.access(credential, repository) == "write",
+        }
+        target = {"__typename": "Commit", "id": commit, "oid": commit}
+        return {"target": target, "refUpdateRule": rule or None}
 
     def _request(self, repository: Repository, pull: Pull) -> Object:
         mergeable, state = self.state.mergeability(repository, pull)

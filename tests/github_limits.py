@@ -1,7 +1,9 @@
 """GitHub's limits of calls, on the clock of the tests' GitHub."""
 
+import threading
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -40,14 +42,19 @@ class Limits:
     hourly: dict[str, int] = field(
         default_factory=lambda: {"core": 5_000, "search": 1_800, "graphql": 5_000}
     )
-    points_a_minute: int = 900
+    points_a_minute: dict[str, int] = field(
+        default_factory=lambda: {"core": 900, "search": 900, "graphql": 2_000}
+    )
+    concurrent: int = 100
     content_a_minute: int = 80
     content_an_hour: int = 500
-    # Status and header of a refusal by a secondary limit; None: without Retry-After.
-    status: int = 403
-    retry_after: int | None = 60
+    status: int = 403  # of refusals, or 429
+    retry_after: int | None = 60  # of refusals by a secondary limit; None: without the header
+    most_concurrent: int = 0  # calls at once so far
+    running: int = 0
+    counting: threading.Lock = field(default_factory=threading.Lock)
     windows: dict[tuple[str, str], Window] = field(default_factory=dict)
-    points: defaultdict[str, deque[tuple[datetime, int]]] = field(
+    points: defaultdict[tuple[str, str], deque[tuple[datetime, int]]] = field(
         default_factory=lambda: defaultdict(deque)
     )
     content: defaultdict[str, deque[datetime]] = field(default_factory=lambda: defaultdict(deque))
@@ -55,18 +62,32 @@ class Limits:
     def admit(self, key: str, name: str) -> None:
         """Refuse a call that is over a limit. Raises Refusal."""
         now = self.clock()
+        if self.running > self.concurrent:
+            raise self._secondary(SECONDARY)
         window = self._window(key, name)
         if name != FREE and window.used >= self._limit(name):
             raise Refusal(self.status, PRIMARY.format(key))
-        points = self.points[key]
+        points = self.points[key, resource(name)]
         while points and points[0][0] <= now - MINUTE:
             points.popleft()
         cost = READ_POINTS if name.startswith("GET ") else WRITE_POINTS
-        if sum(it for _, it in points) + cost > self.points_a_minute:
+        if sum(it for _, it in points) + cost > self.points_a_minute[resource(name)]:
             raise self._secondary(SECONDARY)
         points.append((now, cost))
         if not name.startswith(("GET ", "DELETE ")) and name not in NO_CONTENT:
             self._admit_content(key, now)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a call among those at once for as long as the block lasts."""
+        with self.counting:
+            self.running += 1
+            self.most_concurrent = max(self.most_concurrent, self.running)
+        try:
+            yield
+        finally:
+            with self.counting:
+                self.running -= 1
 
     def charge(self, key: str, name: str, cost: int = 1) -> None:
         """Count a call that was answered with something else than 304."""

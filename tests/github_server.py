@@ -13,12 +13,9 @@ known of GitHub's behavior beside the description is in the names of the tests o
 It has no hooks, no forks, no queue beyond its entries, and no protection against pushes.
 """
 
-import base64
 import hashlib
 import json
 import shutil
-import subprocess
-import tempfile
 import threading
 import traceback
 import urllib.error
@@ -33,6 +30,7 @@ from urllib.parse import parse_qsl
 
 from fleet import Repo
 from github_calls import Answer, Calls, Request
+from github_credentials import authenticate, find_credential
 from github_description import VERSION, Call, NotDescribed, check_answer, check_request, find_call
 from github_limits import Limits
 from github_repository import Account, App, CheckRun, Pull, Repository, Review, create_bare
@@ -66,6 +64,10 @@ class GitHubHandler(GitOverHttp):
         else:
             self._answer_git(body)
 
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        """Return the header Date, by which a client learns how wrong its clock is."""
+        return super().date_time_string(self.server.github.state.clock().timestamp())
+
     do_POST = do_PUT = do_PATCH = do_DELETE = do_GET  # noqa: N815 names of http.server
 
     def _answer_api(self, body: bytes) -> None:
@@ -84,7 +86,7 @@ class GitHubHandler(GitOverHttp):
     def _answer_git(self, body: bytes) -> None:
         path, _, rest = self.path.lstrip("/").partition(".git/")
         github, state = self.server.github, self.server.github.state
-        credential = github.find_credential(self.headers.get("Authorization") or "")
+        credential = find_credential(state, self.headers.get("Authorization") or "")
         repository = state.find_repository(path)
         access = state.access(credential, repository) if repository else None
         if repository is None or access is None:
@@ -106,6 +108,8 @@ class GitHubHandler(GitOverHttp):
 
     @staticmethod
     def _allows(credential: Credential, access: str, rest: str) -> bool:
+        if credential.is_suspended:
+            return False
         if "git-receive-pack" in rest:
             return access == "write" and credential.allows("contents", "write")
         return credential.allows("contents", "read")
@@ -248,6 +252,17 @@ class GitHub:
             repository.owner, repository.name = self.account(owner, "Organization"), name
             self.state.names[full_name.lower()] = repository.id
 
+    def uninstall(self, installation: Installation) -> None:
+        """Remove an App from an account; its tokens end."""
+        state = self.state
+        with state.lock:
+            del state.installations[installation.id]
+            tokens = [
+                it for it, held in state.credentials.items() if held.installation is installation
+            ]
+            for token in tokens:
+                del state.credentials[token]
+
     def review(
         self, pull: Pull, login: str, state: str = "APPROVED", *, commit: str | None = ""
     ) -> Review:
@@ -329,7 +344,13 @@ class GitHub:
         self, method: str, path: str, headers: dict[str, str], content: bytes
     ) -> Answer | None:
         """Answer a call of the API; None: not at all."""
-        self.before(f"{method} {path}")
+        with self.limits.counted():
+            self.before(f"{method} {path}")
+            return self._serve(method, path, headers, content)
+
+    def _serve(
+        self, method: str, path: str, headers: dict[str, str], content: bytes
+    ) -> Answer | None:
         with self.state.lock:
             interference = self._interfere(f"{method} {path}")
             try:
@@ -364,7 +385,7 @@ class GitHub:
         body = json.loads(content) if content else None
         check_request(call, queries, body)
         try:
-            credential = self._authenticate(headers.get("authorization", ""))
+            credential = authenticate(self.state, headers.get("authorization", ""))
         except Refusal as refusal:
             return self._checked(call, Answer(refusal.body, refusal.status, refusal.headers))
         key = credential.limit_key
@@ -391,7 +412,7 @@ class GitHub:
         limits: dict[str, str] = {}
         credential = None
         try:
-            credential = self._authenticate(headers.get("authorization", ""))
+            credential = authenticate(self.state, headers.get("authorization", ""))
             if interference and interference.answer is not None:
                 answer = interference.answer
             else:
@@ -451,48 +472,6 @@ class GitHub:
                 return path, "/".join(["", "repositories", str(repository.id), *parts[4:]])
         return path, ""
 
-    def _authenticate(self, authorization: str) -> Credential:
-        """Return whose call it is. Raises Refusal."""
-        if not authorization:
-            raise Refusal(401, "Requires authentication")
-        credential = self.find_credential(authorization)
-        if credential is not None:
-            if credential.installation and credential.installation.is_suspended:
-                raise Refusal(403, "This installation has been suspended")
-            return credential
-        return self._check_assertion(authorization.partition(" ")[2])
-
-    def find_credential(self, authorization: str) -> Credential | None:
-        """Return whose a valid header Authorization is; None without one."""
-        scheme, _, token = authorization.partition(" ")
-        if scheme.lower() == "basic":
-            token = base64.b64decode(token).decode().partition(":")[2]
-        credential = self.state.credentials.get(token)
-        if credential is None or scheme.lower() not in ("basic", "bearer", "token"):
-            return None
-        expires_at = credential.expires_at
-        return credential if expires_at is None or self.state.clock() < expires_at else None
-
-    def _check_assertion(self, token: str) -> Credential:
-        """Return the App of a signed assertion (RFC 7519). Raises Refusal."""
-        try:
-            header, claims = (json.loads(decode_part(it)) for it in token.split(".")[:2])
-            issuer, issued, expires = str(claims["iss"]), claims["iat"], claims["exp"]
-        except (ValueError, KeyError, TypeError):
-            raise Refusal(401, "Bad credentials") from None
-        apps = self.state.apps.values()
-        app = next((it for it in apps if issuer in (it.client_id, str(it.id))), None)
-        if app is None or header.get("alg") != "RS256" or not is_signed(token, app.key):
-            raise Refusal(401, "A JSON web token could not be decoded")
-        now = self.state.clock().timestamp()
-        if expires > now + 600:
-            raise Refusal(401, "'Expiration time' claim ('exp') is too far in the future")
-        if expires <= now:
-            raise Refusal(401, "'Expiration time' claim ('exp') must be in the future")
-        if issued > now:
-            raise Refusal(401, "'Issued at' claim ('iat') must be in the past")
-        return Credential(app.account, app=app)
-
     def _interfere(self, call: str) -> Interference | None:
         for interference in self._interferences:
             if interference.part in call:
@@ -511,24 +490,6 @@ class NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), NoRedirects)
-
-
-def decode_part(text: str) -> bytes:
-    """Return a part of an assertion, which is written in base64 without padding."""
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def is_signed(token: str, key: Path | None) -> bool:
-    """Return whether the key's owner signed an assertion; without a key nothing is asked."""
-    if key is None:
-        return True
-    signed, _, signature = token.rpartition(".")
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(decode_part(signature))
-        file.flush()
-        command = ["openssl", "dgst", "-sha256", "-verify", key, "-signature", file.name]
-        done = subprocess.run(command, input=signed.encode(), capture_output=True, check=False)
-    return done.returncode == 0
 
 
 @contextmanager

@@ -74,6 +74,10 @@ class Credential:
         return self.installation.app if self.installation else self.app
 
     @property
+    def is_suspended(self) -> bool:
+        return self.installation is not None and self.installation.is_suspended
+
+    @property
     def limit_key(self) -> str:
         """The name of what has a limit of its own: an installation, or a person."""
         return f"installation {self.installation.id}" if self.installation else self.account.login
@@ -340,8 +344,3 @@ class State:
                     job.update(status="failed", details={"message": refusal.body["message"]})
         job["asked"] = True
         return {"status": job["status"], "details": job["details"]}
-
-    def expire(self, token: str) -> None:
-        """Let a token end now."""
-        with suppress(KeyError):
-            self.credentials[token].expires_at = self.clock()

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,34 @@ def test_an_archived_repository_refuses_writes(site: Site):
     site.repository.is_archived = True
     assert site.ask("GET", "")["archived"]
     assert site.try_call("PATCH", "/pulls/1", {"title": "t"})[0] == 403
+
+
+def test_tokens_end_with_their_installation(site: Site, tmp_path: Path):
+    url = site.github.git_url(site.repository, site.token)
+    site.repository.is_private = True
+    site.installation.is_suspended = True
+    status, _, answer = site.try_call("GET", "")
+    assert (status, answer["message"]) == (403, "This installation has been suspended")
+    assert "403" in git(tmp_path, "ls-remote", url)
+    site.installation.is_suspended = False
+    assert site.try_call("GET", "")[0] == 200
+    site.github.uninstall(site.installation)
+    assert site.try_call("GET", "")[0] == 401
+    assert "Authentication failed" in git(tmp_path, "ls-remote", url)
+
+
+def test_a_token_that_ended_is_refused_by_git_too(site: Site, tmp_path: Path):
+    site.repository.is_private = True
+    site.github.state.credentials[site.token].expires_at = site.now + timedelta(hours=1)
+    url = site.github.git_url(site.repository, site.token)
+    assert "refs/heads/main" in git(tmp_path, "ls-remote", url)
+    site.pass_time(hours=1)
+    assert "Authentication failed" in git(tmp_path, "ls-remote", url)
+
+
+def test_an_answer_has_the_instant_of_the_host(site: Site):
+    site.pass_time(minutes=2)
+    assert site.try_call("GET", "")[1]["Date"] == "Tue, 01 Dec 2026 00:02:00 GMT"
 
 
 def assertion(site: Site, key: Path, **claims: Any) -> str:

@@ -74,6 +74,22 @@ def test_requests_of_repositories_are_read_in_one_batch(site: Site):
     ]
 
 
+def test_rules_are_read_without_being_an_administrator(site: Site):
+    site.repository.protections["main"] = Rules(checks={"ci": None}, approvals=2)
+    names = ("refs/heads/main", "refs/heads/draft", "refs/heads/none")
+    refs = [
+        ask(site, "Rules", repository=site.repository.node, branch=it)["data"]["nodes"][0]["ref"]
+        for it in names
+    ]
+    rule = refs[0]["refUpdateRule"]
+    assert (rule["requiredStatusCheckContexts"], rule["requiredApprovingReviewCount"]) == (
+        ["ci"],
+        2,
+    )
+    assert rule["viewerCanPush"]
+    assert [it and it["refUpdateRule"] for it in refs[1:]] == [None, None]
+
+
 def test_a_repository_that_is_not_seen_is_an_error_in_part(site: Site):
     site.open()
     hidden = site.github.repository("other/hidden", is_private=True)

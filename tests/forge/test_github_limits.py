@@ -1,6 +1,7 @@
 """The tests' GitHub: limits of calls, and answers that cost none."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from github_site import START, Site
@@ -39,11 +40,11 @@ def test_the_primary_limit_ends_with_its_hour(site: Site, status: int):
     [
         ({"content_a_minute": 2}, {"minutes": 1}),
         ({"content_an_hour": 2}, {"hours": 1}),
-        ({"points_a_minute": 14}, {"minutes": 1}),
+        ({"points_a_minute": {"core": 14}}, {"minutes": 1}),
     ],
 )
 def test_secondary_limits_are_told_with_and_without_retry_after(
-    site: Site, limits: dict[str, int], wait: dict[str, int], retry_after: int | None
+    site: Site, limits: dict[str, Any], wait: dict[str, int], retry_after: int | None
 ):
     head = site.disk.object_id("draft")
     site.github.limits.retry_after = retry_after
@@ -57,6 +58,18 @@ def test_secondary_limits_are_told_with_and_without_retry_after(
     assert answers[2][1]["X-RateLimit-Remaining"] != "0"
     site.pass_time(**wait)
     assert site.try_call("POST", path, body)[0] == 201
+
+
+def test_calls_at_once_have_a_limit(site: Site):
+    limits = site.github.limits
+    limits.concurrent = 1
+    nested = []
+    site.github.before = lambda call: (
+        nested.append(site.try_call("GET", "/branches/main")) if call.endswith("/pulls") else None
+    )
+    assert site.try_call("GET", "/pulls")[0] == 200
+    assert [it[0] for it in nested] == [403]
+    assert limits.most_concurrent == 2
 
 
 def test_installations_have_limits_of_their_own(site: Site):

@@ -172,6 +172,14 @@ def test_changed_files_have_their_old_names_and_stay_after_the_merge(site: Site)
     assert site.ask("GET", "/pulls/1/files") == before
 
 
+def test_of_changed_files_there_are_3000_and_no_word_of_more(site: Site):
+    site.disk.commit("draft", {f"many/{number}": f"{number}\n" for number in range(3_000)})
+    site.open()
+    _, headers, page = site.try_call("GET", "/pulls/1/files?per_page=100&page=30")
+    assert len(page) == 100
+    assert 'rel="next"' not in headers["Link"]
+
+
 def test_a_comparison_has_commits_and_files(site: Site):
     site.disk.commit("main", {"z": "z\n"})
     compared = site.ask("GET", "/compare/main...draft")
