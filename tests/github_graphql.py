@@ -22,6 +22,11 @@ SCHEMA = graphql.build_schema(
 )
 MOST_NODES = 500_000  # of one call
 MOST_OF_A_PAGE = 100
+# Of what happens to a request, in the words of REST and of GraphQL.
+ITEM_TYPES = {
+    "closed": "CLOSED_EVENT",
+    "removed_from_merge_queue": "REMOVED_FROM_MERGE_QUEUE_EVENT",
+}
 Object = dict[str, Any]
 
 
@@ -191,7 +196,6 @@ class GraphQL:
         mergeable, state = self.state.mergeability(repository, pull)
         words = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
         armed, queued = pull.auto_merge, pull.queued_at is not None
-        events = [it for it in pull.events if it.kind == "closed"]
         reviewers: list[Object] = [actor(it) for it in pull.reviewers]
         reviewers += [{"__typename": "Team", "slug": it} for it in pull.teams]
         return {
@@ -224,8 +228,11 @@ class GraphQL:
                 "enabledBy": actor(armed.credential.account),
             },
             "mergeQueueEntry": self._entry(repository, pull) if queued else None,
-            # Of all kinds this server has those of closing only.
-            "timelineItems": lambda itemTypes=(), **page: connect(events, closed, **page),  # noqa: N803
+            "timelineItems": lambda itemTypes, **page: connect(  # noqa: N803 a name of GitHub's
+                [it for it in pull.events if ITEM_TYPES.get(it.kind) in itemTypes],
+                timeline_item,
+                **page,
+            ),
             "statusCheckRollup": self._rollup(repository, pull.head_commit),
         }
 
@@ -240,18 +247,12 @@ class GraphQL:
 
     @staticmethod
     def _entry(repository: Repository, pull: Pull) -> Object:
-        queue = sorted(
-            (it.queued_at, it.number)
-            for it in repository.pulls.values()
-            if it.queued_at is not None
-        )
-        position = [number for _, number in queue].index(pull.number) + 1
-        # A commit of the queue is none before its checks begin.
+        commit = pull.queue_commit
         return {
             "id": f"MQE_{pull.id}",
-            "position": position,
-            "state": "QUEUED",
-            "headCommit": None,
+            "position": repository.queue().index(pull) + 1,
+            "state": "QUEUED" if commit is None else "AWAITING_CHECKS",
+            "headCommit": None if commit is None else {"id": commit, "oid": commit},
         }
 
     # Changing
@@ -291,7 +292,7 @@ class GraphQL:
         return {"pullRequest": self._request(repository, pull)}
 
     def _enqueue(
-        self, repository: Repository, pull: Pull, given: dict[str, Any], _: Credential
+        self, repository: Repository, pull: Pull, given: dict[str, Any], credential: Credential
     ) -> Object:
         self._check_head(pull, given)
         blockers = self.state.blockers(repository, pull)
@@ -301,14 +302,14 @@ class GraphQL:
             blockers = ["Pull request is not ready to be merged."]
         if blockers:
             raise Refused("UNPROCESSABLE", blockers[0])
-        pull.queued_at = self.state.clock()
+        pull.queued_at, pull.queued_by = self.state.clock(), credential
         return {"mergeQueueEntry": self._entry(repository, pull)}
 
     def _dequeue(self, repository: Repository, pull: Pull, *_: object) -> Object:
         if pull.queued_at is None:
             raise Refused("UNPROCESSABLE", "Pull request is not in the merge queue.")
         entry = self._entry(repository, pull)
-        pull.queued_at = None
+        self.state.leave_queue(repository, pull, "MANUAL")
         return {"mergeQueueEntry": entry}
 
     @staticmethod
@@ -366,13 +367,12 @@ def review(entry: Review) -> Object:
     }
 
 
-def closed(event: Event) -> Object:
-    """Return a `ClosedEvent`."""
-    return {
-        "__typename": "ClosedEvent",
-        "createdAt": instant(event.at),
-        "actor": actor(event.actor),
-    }
+def timeline_item(event: Event) -> Object:
+    """Return a `ClosedEvent` or a `RemovedFromMergeQueueEvent`."""
+    values = {"createdAt": instant(event.at), "actor": actor(event.actor)}
+    if event.kind == "closed":
+        return {"__typename": "ClosedEvent", **values}
+    return {"__typename": "RemovedFromMergeQueueEvent", "reason": event.reason, **values}
 
 
 def context(entry: CommitStatus | CheckRun) -> Object:

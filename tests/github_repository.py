@@ -92,6 +92,7 @@ class Event:
     at: datetime
     commit: str | None = None
     app: App | None = None
+    reason: str = ""  # why it left the queue
 
 
 @dataclass
@@ -125,10 +126,17 @@ class Pull:
     reads: int = 0
     auto_merge: Any = None  # what is armed, an ArmedMerge of the state
     queued_at: datetime | None = None  # in the merge queue since then
+    queued_by: Any = None  # whose Credential put it there
+    queue_base: str | None = None  # that the queue's commit is on
+    queue_commit: str | None = None  # whose checks the queue waits for
 
     @property
     def node(self) -> str:
         return f"PR_{self.id}"
+
+    @property
+    def queue_branch(self) -> str:
+        return f"gh-readonly-queue/{self.base}/pr-{self.number}-{self.queue_base}"
 
 
 @dataclass
@@ -271,6 +279,15 @@ class Repository:
     def point_request(self, pull: Pull) -> None:
         """Set `refs/pull/N/head`, which stays when the branch goes."""
         self._git.references.create(f"refs/pull/{pull.number}/head", pull.head_commit, force=True)
+
+    def create_branch(self, branch: str, commit: str) -> None:
+        """Create a branch, or move it."""
+        self._git.references.create(f"refs/heads/{branch}", commit, force=True)
+
+    def queue(self) -> list[Pull]:
+        """Return the requests in the merge queue, first ones first."""
+        queued = [it for it in self.pulls.values() if it.queued_at is not None]
+        return sorted(queued, key=lambda it: (it.queued_at, it.number))
 
     def delete_branch(self, branch: str) -> None:
         """Delete a branch that is there."""

@@ -10,7 +10,8 @@ is an entry of `violations`, is answered with 500, and fails the test when the b
 known of GitHub's behavior beside the description is in the names of the tests of
 `forge/test_github_server.py`; a client relies on nothing else.
 
-It has no hooks, no forks, no queue beyond its entries, and no protection against pushes.
+It has no hooks, no forks, and no protection against pushes; its merge queue works when a test says
+so, and merges no group but one after the other.
 """
 
 import hashlib
@@ -293,6 +294,11 @@ class GitHub:
         run = CheckRun(number, name, status, conclusion, app, at)
         repository.check_runs[commit].append(run)
         return run
+
+    def run_queue(self, repository: Repository) -> None:
+        """Let the merge queue of a repository work once; it does nothing by itself."""
+        with self.state.lock:
+            self.state.run_queue(repository)
 
     def close(self, pull: Pull, login: str) -> None:
         """Close a request as a person."""

@@ -4,7 +4,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -90,6 +90,19 @@ class Credential:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """The newest status or check run of a context."""
+
+    app: int | None  # that set it; None: a person
+    passed: bool
+    has_failed: bool  # for good, not only so far
+
+    def counts_for(self, app: int | None) -> bool:
+        """Return whether it satisfies a rule, which may want it from one App."""
+        return self.passed and app in (None, self.app)
+
+
+@dataclass(frozen=True)
 class ArmedMerge:
     """A merge that is carried out once nothing is outstanding, by whom it was asked for.
 
@@ -144,10 +157,12 @@ class State:
         """Return the repository of a name, or of one that it had."""
         return self.repositories.get(self.names.get(full_name.lower(), 0))
 
-    def record(self, pull: Pull, kind: str, credential: Credential, commit: str = "") -> None:
+    def record(
+        self, pull: Pull, kind: str, credential: Credential, commit: str = "", reason: str = ""
+    ) -> None:
         """Add an event to a request, by whom the credential is of."""
         actor, app = credential.account, credential.acting_app
-        event = Event(self.next_id(), kind, actor, self.clock(), commit or None, app)
+        event = Event(self.next_id(), kind, actor, self.clock(), commit or None, app, reason)
         pull.events.append(event)
         pull.updated_at = self.clock()
 
@@ -183,7 +198,8 @@ class State:
         head = repository.branch_commit(pull.head)
         if head is not None and head != pull.head_commit:
             pull.head_commit, pull.updated_at = head, self.clock()
-            pull.queued_at = None  # a push takes a request out of the queue, and leaves it armed
+            if pull.queued_at is not None:  # an armed one stays armed
+                self.leave_queue(repository, pull, "MANUAL")
             repository.point_request(pull)
         if base is not None and base != pull.base_commit:
             if repository.contains(base, pull.head_commit):
@@ -214,24 +230,25 @@ class State:
         if self._is_behind(repository, pull):
             return True, "behind"
         verdicts = self.verdicts(repository, pull.head_commit)
-        return True, "clean" if all(passed for _, passed in verdicts.values()) else "unstable"
+        return True, "clean" if all(it.passed for it in verdicts.values()) else "unstable"
 
-    def verdicts(self, repository: Repository, commit: str) -> dict[str, tuple[set[int], bool]]:
-        """Return by context which Apps set it, and whether the newest passes."""
+    def verdicts(self, repository: Repository, commit: str) -> dict[str, Verdict]:
+        """Return the newest verdict of each context."""
         entries: list[CommitStatus | CheckRun] = [
             *repository.statuses[commit],
             *repository.check_runs[commit],
         ]
-        verdicts: dict[str, tuple[set[int], bool]] = {}
+        verdicts: dict[str, Verdict] = {}
         by_account = {app.account: app.id for app in self.apps.values()}
         for entry in sorted(entries, key=lambda it: it.id):
             if isinstance(entry, CommitStatus):
-                context, app = entry.context, by_account.get(entry.creator)
-                passed = entry.state == "success"
+                app, passed = by_account.get(entry.creator), entry.state == "success"
+                has_failed = entry.state in ("failure", "error")
+                verdicts[entry.context] = Verdict(app, passed, has_failed)
             else:
-                context, app = entry.name, entry.app.id
                 passed = entry.conclusion in PASSING_CONCLUSIONS
-            verdicts[context] = (set() if app is None else {app}, passed)
+                has_failed = entry.conclusion is not None and not passed
+                verdicts[entry.name] = Verdict(entry.app.id, passed, has_failed)
         return verdicts
 
     def blockers(self, repository: Repository, pull: Pull) -> list[str]:
@@ -240,8 +257,8 @@ class State:
         messages = []
         for rules in repository.rules(pull.base):
             for context, app in rules.checks.items():
-                apps, passed = verdicts.get(context, (set(), False))
-                if not passed or app not in (None, *apps):
+                verdict = verdicts.get(context)
+                if verdict is None or not verdict.counts_for(app):
                     messages.append(f'Required status check "{context}" is expected.')
             if self._approvals(repository, pull) < rules.approvals:
                 plural = "review is" if rules.approvals == 1 else "reviews are"
@@ -312,6 +329,71 @@ class State:
         self.record(pull, "merged", credential, commit)
         self.record(pull, "closed", credential, commit)
 
+    def run_queue(self, repository: Repository) -> None:
+        """Let the merge queue work: build commits, merge what passed, and throw out what failed.
+
+        The first entry's commit is on the base, each other's on that of the entry before it.
+        """
+        self.synchronize(repository)
+        bases: dict[str, str] = {}
+        for pull in repository.queue():
+            if not any(it.queue for it in repository.rules(pull.base)):
+                self.leave_queue(repository, pull, "QUEUE_CLEARED")
+                continue
+            base = bases.get(pull.base, pull.base_commit)
+            if pull.queue_base != base:
+                self._build_entry(repository, pull, base)
+            if pull.queued_at is not None and pull.queue_commit is not None:
+                if self._settle_entry(repository, pull, base):
+                    self.synchronize(repository)
+                bases[pull.base] = pull.merge_commit or pull.queue_commit or base
+
+    def _build_entry(self, repository: Repository, pull: Pull, base: str) -> None:
+        method = next(it.methods[0] for it in repository.rules(pull.base) if it.queue)
+        message = f"Merge pull request #{pull.number} from {repository.owner.login}/{pull.head}"
+        merged = replace(pull, base_commit=base)
+        try:
+            commit = repository.merge(merged, method, message, pull.author, self.clock())
+        except MergeConflict:
+            self.leave_queue(repository, pull, "MERGE_CONFLICT")
+            return
+        self._delete_queue_branch(repository, pull)
+        pull.queue_base, pull.queue_commit = base, commit
+        repository.create_branch(pull.queue_branch, commit)
+
+    def _settle_entry(self, repository: Repository, pull: Pull, base: str) -> bool:
+        """Merge an entry or throw it out; return whether it waits no more."""
+        verdicts = self.verdicts(repository, str(pull.queue_commit))
+        wanted = {
+            context: app
+            for rules in repository.rules(pull.base)
+            for context, app in rules.checks.items()
+        }
+        if any(it in verdicts and verdicts[it].has_failed for it in wanted):
+            self.leave_queue(repository, pull, "CI_FAILURE")
+            return True
+        passed = all(it in verdicts and verdicts[it].counts_for(app) for it, app in wanted.items())
+        commit, credential = pull.queue_commit, pull.queued_by
+        if not passed or base != repository.branch_commit(pull.base):
+            return False
+        assert commit is not None and credential is not None, "it is queued"
+        self._delete_queue_branch(repository, pull)
+        repository.move_branch(pull.base, commit, base)
+        self._finish_merge(pull, commit, credential)
+        return True
+
+    def leave_queue(self, repository: Repository, pull: Pull, reason: str) -> None:
+        """Take a request out of the queue, for a reason such as `CI_FAILURE` or `MANUAL`."""
+        self._delete_queue_branch(repository, pull)
+        credential = pull.queued_by or Credential(pull.author)
+        self.record(pull, "removed_from_merge_queue", credential, reason=reason)
+        pull.queued_at = pull.queue_base = pull.queue_commit = None
+
+    @staticmethod
+    def _delete_queue_branch(repository: Repository, pull: Pull) -> None:
+        if pull.queue_commit is not None:
+            repository.delete_branch(pull.queue_branch)
+
     @staticmethod
     def _is_behind(repository: Repository, pull: Pull) -> bool:
         is_strict = any(it.is_strict for it in repository.rules(pull.base))
@@ -334,6 +416,7 @@ class State:
         if job["status"] == "pending" and job["asked"]:
             repository, pull = job["repository"], job["pull"]
             if job["queue"]:
+                pull.queued_at, pull.queued_by = self.clock(), job["credential"]
                 job.update(status="enqueued", details={"message": "Added to the merge queue."})
             else:
                 try:

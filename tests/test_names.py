@@ -156,6 +156,7 @@ STORY_FOLDERS = {
 }
 # Names of files that are no modules.
 ASPECTS = {
+    "github": "the double of GitHub, which tests of several packages ask",
     "sentences": "messages of a package, word for word, which several of its modules raise",
 }
 # Files that are named otherwise, each with the reason.

@@ -81,7 +81,7 @@ def test_a_permission_that_is_missing_is_403_and_named(
     assert (status, answer["message"]) == (403, "Resource not accessible by personal access token")
 
 
-def test_what_a_credential_does_not_see_is_404(site: Site):
+def test_a_repository_that_a_credential_does_not_see_is_404(site: Site):
     hidden = site.github.repository("acme/hidden", is_private=True)
     site.repository.is_private = True
     chosen = site.github.installation(

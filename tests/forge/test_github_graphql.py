@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from github_repository import Rules
+from github_repository import Pull, Rules
 from github_site import WRITES, Site
 
 # Until an environment of an earlier lock file is made again by `make`.
@@ -110,7 +110,7 @@ def test_mergeability_is_unknown_until_asked_again(site: Site):
     assert read(site)["mergedBy"]["login"] == "fanout"
 
 
-def test_who_closed_is_an_item_of_the_timeline(site: Site):
+def test_the_timeline_has_who_closed(site: Site):
     site.github.close(site.open(), "ann")
     [event] = read(site)["timelineItems"]["nodes"]
     assert event["actor"]["login"] == "ann"
@@ -212,8 +212,65 @@ def test_a_push_takes_a_request_out_of_the_queue(site: Site):
     assert read(site)["mergeQueueEntry"] is None
 
 
+def open_two(site: Site) -> list[Pull]:
+    """Put two requests of different files into the queue, whose check is `fanout`."""
+    site.repository.rulesets["main"] = Rules(queue=True, checks={"fanout": None})
+    site.disk.git("branch", "second", "main")
+    site.disk.commit("second", {"b.txt": "second\n"})
+    pulls = [site.open(), site.open(head="second")]
+    for pull in pulls:
+        set_status(site, pull.head_commit)
+        answer = ask(site, "Enqueue", pull=pull.node, head=pull.head_commit)
+        assert "errors" not in answer
+        site.pass_time(seconds=1)
+    site.github.run_queue(site.repository)
+    return pulls
+
+
+def set_status(site: Site, commit: str | None, state: str = "success") -> None:
+    site.ask("POST", f"/statuses/{commit}", {"state": state, "context": "fanout"})
+
+
+def test_the_queue_merges_commits_of_its_own_once_these_have_passed(site: Site):
+    first, second = open_two(site)
+    entry = read(site)["mergeQueueEntry"]
+    assert entry["state"] == "AWAITING_CHECKS"
+    assert entry["headCommit"]["oid"] == first.queue_commit == second.queue_base
+    assert first.queue_commit not in (None, first.head_commit)
+    queued = site.disk.refs("refs/heads/gh-readonly-queue/main/")
+    assert [*queued.values()] == [first.queue_commit, second.queue_commit]
+    set_status(site, second.queue_commit)
+    site.github.run_queue(site.repository)
+    assert [it.state for it in (first, second)] == ["open", "open"], "the first is outstanding"
+    set_status(site, first.queue_commit)
+    site.github.run_queue(site.repository)
+    assert [it["merged"] for it in (site.ask("GET", f"/pulls/{n}") for n in (1, 2))] == [True, True]
+    assert site.disk.object_id("main") == second.merge_commit
+    assert not site.disk.refs("refs/heads/gh-readonly-queue/")
+
+
+def test_a_request_whose_check_fails_falls_out_and_the_others_are_built_again(site: Site):
+    first, second = open_two(site)
+    earlier = second.queue_commit
+    set_status(site, first.queue_commit, "failure")
+    site.github.run_queue(site.repository)
+    assert read(site)["mergeQueueEntry"] is None
+    [event] = read(site)["timelineItems"]["nodes"]
+    assert (event["__typename"], event["reason"]) == ("RemovedFromMergeQueueEvent", "CI_FAILURE")
+    assert second.queue_commit not in (None, earlier)
+    assert second.queue_base == site.disk.object_id("main")
+
+
+def test_a_queue_that_is_removed_lets_its_requests_go(site: Site):
+    pulls = open_two(site)
+    del site.repository.rulesets["main"]
+    site.github.run_queue(site.repository)
+    assert [it.events[-1].reason for it in pulls] == ["QUEUE_CLEARED"] * 2
+    assert not site.disk.refs("refs/heads/gh-readonly-queue/")
+
+
 @pytest.mark.parametrize("case", ["no queue", "check outstanding"])
-def test_what_cannot_be_merged_now_is_not_queued(site: Site, case: str):
+def test_a_request_that_cannot_be_merged_now_is_not_queued(site: Site, case: str):
     pull = site.open()
     if case == "check outstanding":
         site.repository.rulesets["main"] = Rules(queue=True, checks={"ci": None})

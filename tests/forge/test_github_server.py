@@ -135,7 +135,7 @@ def test_labels_are_created_by_naming_them(site: Site):
         ({"team_reviewers": ["ops"]}, "read", 201),
     ],
 )
-def test_one_reviewer_without_access_refuses_all_and_teams_need_members(
+def test_a_reviewer_without_access_refuses_all_and_teams_need_members(
     site: Site, body: dict[str, Any], members: str, status: int
 ):
     pull = site.open()
@@ -293,7 +293,7 @@ def test_a_test_acts_between_two_calls(site: Site):
         ("/pulls", {"X-GitHub-Api-Version": "2022-11-28"}, "asks for another version"),
     ],
 )
-def test_what_is_not_described_fails_the_test_by_name(
+def test_a_call_that_is_not_described_fails_the_test_by_name(
     site: Site, path: str, headers: dict[str, str], message: str
 ):
     assert site.try_call("GET", path, headers=headers)[0] == 500
