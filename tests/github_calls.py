@@ -200,18 +200,15 @@ class Calls:
     def open_pull(self, request: Request) -> Answer:
         repository, body, state = request.repository, request.body, self.state
         base, head = body["base"], body["head"].removeprefix(f"{repository.owner.login}:")
-        commits = {
-            name: repository.branch_commit(it) for name, it in (("base", base), ("head", head))
-        }
-        for name, commit in commits.items():
-            if commit is None:
-                error = {"resource": "PullRequest", "field": name, "code": "invalid"}
-                raise Refusal(422, "Validation Failed", [error])
+        if "title" not in body:
+            raise invalid("PullRequest", "title is missing", "title")
+        base_commit = self._branch_commit(repository, "base", base)
+        head_commit = self._branch_commit(repository, "head", head)
         for pull in repository.pulls.values():
             if (pull.state, pull.head, pull.base) == ("open", head, base):
                 name = f"{repository.owner.login}:{head}"
                 raise invalid("PullRequest", f"A pull request already exists for {name}.")
-        if repository.contains(commits["base"], commits["head"]):
+        if repository.contains(base_commit, head_commit):
             raise invalid("PullRequest", f"No commits between {base} and {head}")
         if body.get("draft") and not repository.allows_drafts:
             message = "Draft pull requests are not supported in this repository."
@@ -226,8 +223,8 @@ class Calls:
             body=body.get("body"),
             base=base,
             head=head,
-            base_commit=commits["base"],
-            head_commit=commits["head"],
+            base_commit=base_commit,
+            head_commit=head_commit,
             created_at=now,
             updated_at=now,
             is_draft=body.get("draft", False),
@@ -254,10 +251,8 @@ class Calls:
         elif state == "closed" and pull.state == "open":
             self.state.close(pull, request.credential)
         if "base" in body:
-            if (commit := repository.branch_commit(body["base"])) is None:
-                error = {"resource": "PullRequest", "field": "base", "code": "invalid"}
-                raise Refusal(422, "Validation Failed", [error])
-            pull.base, pull.base_commit = body["base"], commit
+            pull.base_commit = self._branch_commit(repository, "base", body["base"])
+            pull.base = body["base"]
         pull.title = body.get("title", pull.title)
         pull.body = body.get("body", pull.body)
         pull.updated_at = self.state.clock()
@@ -491,6 +486,14 @@ class Calls:
         mergeable, state = self.state.mergeability(request.repository, pull)
         whole = self.json.whole_pull(request.repository, pull, mergeable=mergeable, state=state)
         return Answer(whole, status)
+
+    @staticmethod
+    def _branch_commit(repository: Repository, name: str, branch: str) -> str:
+        """Return the commit of a branch that a body names. Raises Refusal without one."""
+        if (commit := repository.branch_commit(branch)) is None:
+            error = {"resource": "PullRequest", "field": name, "code": "invalid"}
+            raise Refusal(422, "Validation Failed", [error])
+        return commit
 
     def _labels(self, request: Request) -> Answer:
         request.pull.updated_at = self.state.clock()

@@ -67,6 +67,6 @@ def is_signed(token: str, key: Path | None) -> bool:
     with tempfile.NamedTemporaryFile() as file:
         file.write(decode_part(signature))
         file.flush()
-        command = ["openssl", "dgst", "-sha256", "-verify", key, "-signature", file.name]
+        command = ["openssl", "dgst", "-sha256", "-verify", str(key), "-signature", file.name]
         done = subprocess.run(command, input=signed.encode(), capture_output=True, check=False)
     return done.returncode == 0

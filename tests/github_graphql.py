@@ -318,7 +318,7 @@ class GraphQL:
             raise Refused("UNPROCESSABLE", "Head sha did not match the expected one.")
 
 
-def resolve(source: Any, info: graphql.GraphQLResolveInfo, **arguments: Any) -> Any:
+def resolve(source: Any, info: graphql.GraphQLResolveInfo[Any], **arguments: Any) -> Any:
     """Return a field of an object, or of what its function returns for the arguments."""
     value = source[info.field_name]
     return value(**arguments) if callable(value) else value

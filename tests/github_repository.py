@@ -299,6 +299,7 @@ class Repository:
         difference.find_similar()
         files = []
         for patch in difference:
+            assert patch is not None, "it is a change of a file"
             delta = patch.delta
             _, additions, deletions = patch.line_stats
             entry = {
@@ -320,7 +321,8 @@ class Repository:
     ) -> pygit2.Oid:
         if origin is None:
             raise MergeConflict("the histories are unrelated")
-        index = git.merge_trees(*(git[it].peel(pygit2.Tree) for it in (origin, base, head)))
+        ancestor, ours, theirs = (git[it].peel(pygit2.Tree) for it in (origin, base, head))
+        index = git.merge_trees(ancestor, ours, theirs)
         if index.conflicts is not None:
             raise MergeConflict
         return index.write_tree(git)

@@ -3,7 +3,7 @@
     with running_github(root) as github:
         repository = github.repository("acme/site", writers=("ann",))
         app = github.app("fanout")
-        token = github.token(github.installation(app, "acme", contents="write"))
+        token = github.token(github.installation(app, "acme", permissions={"contents": "write"}))
 
 Every request and every answer is checked against GitHub's published description: what is not in it
 is an entry of `violations`, is answered with 500, and fails the test when the block ends. What is
@@ -21,7 +21,7 @@ import threading
 import traceback
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import ThreadingHTTPServer
@@ -56,7 +56,7 @@ class Interference:
 class GitHubHandler(GitOverHttp):
     """One connection, to the API or to a repository."""
 
-    server: "GitHubServer"
+    server: "GitHubServer"  # type: ignore[assignment]  # has all that the base class asks for
 
     def do_GET(self) -> None:  # noqa: N802 a name of http.server
         body = self._body()
@@ -179,14 +179,16 @@ class GitHub:
         app: App,
         owner: str,
         *,
+        permissions: Mapping[str, str] | None = None,
         repositories: tuple[Repository, ...] | None = None,
-        **permissions: str,
     ) -> Installation:
-        """Install an App on an account, with permissions such as `contents="write"`."""
+        """Install an App on an account, with permissions such as `{"contents": "write"}`."""
         selected = None if repositories is None else {it.id for it in repositories}
         account = self.account(owner, "Organization")
         number = self.state.next_id()
-        found = Installation(number, app, account, {"metadata": "read", **permissions}, selected)
+        found = Installation(
+            number, app, account, {"metadata": "read", **(permissions or {})}, selected
+        )
         self.state.installations[number] = found
         return found
 

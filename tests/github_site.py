@@ -23,7 +23,7 @@ class Site:
         self.disk.git("branch", "draft", "main")
         self.disk.commit("draft", {"a.txt": "new\n"}, "change a")
         self.app = github.app("fanout")
-        self.installation = github.installation(self.app, "acme", **WRITES)
+        self.installation = github.installation(self.app, "acme", permissions=WRITES)
         self.token = github.token(self.installation)
 
     def pass_time(self, **time: float) -> None:

@@ -187,6 +187,10 @@ class State:
         pull.auto_merge = ArmedMerge(method, credential, self.clock(), title, text)
 
     def _merge_armed(self, repository: Repository, pull: Pull, armed: ArmedMerge) -> None:
+        if any(it.queue for it in repository.rules(pull.base)):
+            if pull.queued_at is None and not self.blockers(repository, pull):
+                pull.queued_at, pull.queued_by = self.clock(), armed.credential
+            return
         body = {"merge_method": armed.method, "commit_title": armed.title}
         if armed.text is not None:
             body["commit_message"] = armed.text

@@ -167,7 +167,8 @@ class Cut:
         if "$ref" not in node:
             return node
         kind, name = node["$ref"].removeprefix("#/components/").split("/")
-        return self.components[kind][name]
+        resolved: dict[str, Any] = self.components[kind][name]
+        return resolved
 
     def _convert_content(self, answer: dict[str, Any]) -> dict[str, Any] | None:
         content = answer.get("content", {}).get("application/json")

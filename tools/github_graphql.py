@@ -123,7 +123,7 @@ def cut_schema(schema_text: str, documents: str) -> str:
     return HEAD + print_ast(DocumentNode(definitions=tuple(kept))) + "\n"
 
 
-def cut_definition(definition: DefinitionNode, uses: Uses) -> DefinitionNode | None:
+def cut_definition(definition: DefinitionNode, uses: Uses) -> Any:
     """Return the kept part of a definition without its prose; None for one that nobody uses."""
     name = getattr(getattr(definition, "name", None), "value", "")
     if name not in uses.fields:

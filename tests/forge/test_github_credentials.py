@@ -85,7 +85,7 @@ def test_a_repository_that_a_credential_does_not_see_is_404(site: Site):
     hidden = site.github.repository("acme/hidden", is_private=True)
     site.repository.is_private = True
     chosen = site.github.installation(
-        site.app, "acme", repositories=(site.repository,), contents="read"
+        site.app, "acme", repositories=(site.repository,), permissions={"contents": "read"}
     )
     token = site.github.token(chosen)
     statuses = {
@@ -148,7 +148,7 @@ def keys(tmp_path: Path) -> list[Path]:
     files = [tmp_path / name for name in ("key", "other", "public")]
     for file in files[:2]:
         subprocess.run(["openssl", "genrsa", "-out", file, "1024"], check=True, capture_output=True)
-    command = ["openssl", "rsa", "-in", files[0], "-pubout", "-out", files[2]]
+    command = ["openssl", "rsa", "-in", str(files[0]), "-pubout", "-out", str(files[2])]
     subprocess.run(command, check=True, capture_output=True)
     return files
 
@@ -158,7 +158,7 @@ def test_an_installation_token_lasts_an_hour_and_has_what_was_asked_for(
 ):
     key, other, public = keys
     site.app = site.github.app("signed", public)
-    site.installation = site.github.installation(site.app, "acme", **WRITES)
+    site.installation = site.github.installation(site.app, "acme", permissions=WRITES)
     jwt = assertion(site, key)
     found = site.ask("GET", "/installation", token=jwt)
     path = f"//app/installations/{found['id']}/access_tokens"

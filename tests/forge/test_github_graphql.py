@@ -23,8 +23,9 @@ def ask(site: Site, name: str, *, token: str = "", **variables: Any) -> dict[str
     """Send one of the documents; return the whole answer."""
     body = {"query": document(name), "operationName": name, "variables": variables}
     graphql, credential = site.github.graphql, token or site.token
-    status, _, answer = site.github.ask("POST", graphql, body, token=credential)
-    assert status == 200, answer
+    status, _, received = site.github.ask("POST", graphql, body, token=credential)
+    assert status == 200, received
+    answer: dict[str, Any] = received
     return answer
 
 
@@ -40,7 +41,9 @@ def document(name: str) -> str:
 
 def read(site: Site) -> dict[str, Any]:
     """Return the first request as GraphQL has it."""
-    return ask(site, "Pulls", pulls=[site.repository.pulls[1].node])["data"]["nodes"][0]
+    answer = ask(site, "Pulls", pulls=[site.repository.pulls[1].node])
+    request: dict[str, Any] = answer["data"]["nodes"][0]
+    return request
 
 
 def test_the_documents_are_those_of_the_schema():
@@ -131,7 +134,7 @@ def enable(site: Site, head: str = "", method: str = "SQUASH") -> str:
     answer = ask(site, "EnableAutoMerge", **values)
     for error in answer.get("errors", ()):
         assert error["type"] == "UNPROCESSABLE"
-        return error["message"]
+        return str(error["message"])
     return ""
 
 
@@ -180,6 +183,14 @@ def test_auto_merge_stays_when_a_writer_pushes_and_merges_the_later_head(site: S
     site.ask("POST", f"/statuses/{later}", {"state": "success", "context": "fanout"})
     assert site.ask("GET", "/pulls/1")["merged"]
     assert "c" in site.disk.files("main")
+
+
+def test_auto_merge_puts_a_request_into_the_queue_of_its_base(site: Site):
+    head = arm(site)
+    site.repository.rulesets["main"].queue = True
+    assert read(site)["mergeQueueEntry"] is None
+    site.ask("POST", f"/statuses/{head}", {"state": "success", "context": "fanout"})
+    assert read(site)["mergeQueueEntry"]["state"] == "QUEUED"
 
 
 def test_auto_merge_that_was_disabled_merges_nothing(site: Site):
@@ -281,7 +292,7 @@ def test_a_request_that_cannot_be_merged_now_is_not_queued(site: Site, case: str
 def test_a_permission_that_is_missing_is_an_error(site: Site):
     pull = site.open()
     reading = {**WRITES, "pull_requests": "read"}
-    reader = site.github.token(site.github.installation(site.app, "acme", **reading))
+    reader = site.github.token(site.github.installation(site.app, "acme", permissions=reading))
     [error] = ask(site, "Ready", token=reader, pull=pull.node)["errors"]
     assert (error["type"], error["message"]) == (
         "FORBIDDEN",

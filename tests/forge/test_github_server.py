@@ -35,6 +35,7 @@ def test_mergeable_is_null_until_asked_again_and_after_each_change(site: Site):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ({"title": None}, "title is missing"),
         ({"head": "none"}, "head"),
         ({"base": "none"}, "base"),
         ({"head": "same"}, "No commits between main and same"),
@@ -49,6 +50,7 @@ def test_a_request_that_cannot_be_is_422(site: Site, body: dict[str, Any], messa
     site.disk.git("branch", "other", "main")
     site.repository.allows_drafts = False
     values = {"title": "t", "head": "draft", "base": "main", **body}
+    values = {name: value for name, value in values.items() if value is not None}
     status, _, answer = site.try_call("POST", "/pulls", values)
     [error] = answer["errors"]
     assert (status, answer["message"]) == (422, "Validation Failed")
