@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -203,9 +204,9 @@ class Repository:
         """Return the rules of a branch, of both kinds."""
         return [it[branch] for it in (self.rulesets, self.protections) if branch in it]
 
-    @property
+    @cached_property
     def _git(self) -> pygit2.Repository:
-        return pygit2.Repository(str(self.path))  # opened anew: other processes push into it
+        return pygit2.Repository(str(self.path))  # sees at once what other processes push
 
     def commit_of(self, revision: str) -> str | None:
         """Return the id of the commit that a branch, tag or id names; None without one."""
