@@ -273,7 +273,8 @@ class GraphQL:
         # This comes first, and so hides a head that moved.
         if not repository.allows_auto_merge:
             raise Refused("UNPROCESSABLE", "Auto merge is not allowed for this repository")
-        self._check_head(pull, given)
+        if given.get("expectedHeadOid", pull.head_commit) != pull.head_commit:
+            raise Refused("UNPROCESSABLE", "Head sha did not match the expected one.")
         if not repository.rules(pull.base):
             message = "Pull request Protected branch rules not configured for this branch"
             raise Refused("UNPROCESSABLE", message)
@@ -294,15 +295,10 @@ class GraphQL:
     def _enqueue(
         self, repository: Repository, pull: Pull, given: dict[str, Any], credential: Credential
     ) -> Object:
-        self._check_head(pull, given)
-        blockers = self.state.blockers(repository, pull)
-        if not any(it.queue for it in repository.rules(pull.base)):
-            blockers = ["The base branch has no merge queue."]
-        if pull.state != "open" or pull.is_draft:
-            blockers = ["Pull request is not ready to be merged."]
-        if blockers:
-            raise Refused("UNPROCESSABLE", blockers[0])
-        pull.queued_at, pull.queued_by = self.state.clock(), credential
+        try:
+            self.state.enqueue(repository, pull, given.get("expectedHeadOid"), credential)
+        except Refusal as refusal:
+            raise Refused("UNPROCESSABLE", refusal.body["message"]) from refusal
         return {"mergeQueueEntry": self._entry(repository, pull)}
 
     def _dequeue(self, repository: Repository, pull: Pull, *_: object) -> Object:
@@ -311,11 +307,6 @@ class GraphQL:
         entry = self._entry(repository, pull)
         self.state.leave_queue(repository, pull, "MANUAL")
         return {"mergeQueueEntry": entry}
-
-    @staticmethod
-    def _check_head(pull: Pull, given: dict[str, Any]) -> None:
-        if given.get("expectedHeadOid", pull.head_commit) != pull.head_commit:
-            raise Refused("UNPROCESSABLE", "Head sha did not match the expected one.")
 
 
 def resolve(source: Any, info: graphql.GraphQLResolveInfo[Any], **arguments: Any) -> Any:

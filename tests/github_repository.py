@@ -185,7 +185,8 @@ class Repository:
         default_factory=lambda: defaultdict(list)
     )
     check_runs: defaultdict[str, list[CheckRun]] = field(default_factory=lambda: defaultdict(list))
-    # Called between the test of a merge and its write, as another merge would come in.
+    # Called between the test of a merge and its write, as another merge would come in. It may
+    # commit on disk and not ask the server, which is waiting for it.
     before_merge: Callable[[], object] = lambda: None
 
     @property
@@ -198,6 +199,7 @@ class Repository:
 
     @property
     def on_disk(self) -> Repo:
+        """The repository for committing and looking with git, as somebody beside the server."""
         return Repo(self.path)
 
     def rules(self, branch: str) -> list[Rules]:

@@ -6,9 +6,9 @@
         token = github.token(github.installation(app, "acme", permissions={"contents": "write"}))
 
 Every request and every answer is checked against GitHub's published description: what is not in it
-is an entry of `violations`, is answered with 500, and fails the test when the block ends. What is
-known of GitHub's behavior beside the description is in the names of the tests of
-`forge/test_github_server.py`; a client relies on nothing else.
+is an entry of `violations`, is answered with 500, and fails the test when the block ends. Beside
+the description, `forge/test_github_*.py` have in their names how GitHub behaves; a client relies on
+nothing else. Calls are answered one after the other, and pushes at any time.
 
 It has no hooks, no forks, and no protection against pushes; its merge queue works when a test says
 so, and merges no group but one after the other.
@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from fleet import Repo
 from github_calls import Answer, Calls, Request
 from github_credentials import authenticate, find_credential
 from github_description import VERSION, Call, NotDescribed, check_answer, check_request, find_call
@@ -241,10 +240,6 @@ class GitHub:
         """Return the URL to clone from and to push to, with a token."""
         user = f"x-access-token:{token}@" if token else ""
         return f"http://{user}{self.host}/{repository.full_name}.git"
-
-    def on_disk(self, repository: Repository) -> Repo:
-        """Return a repository for committing and looking with git."""
-        return repository.on_disk
 
     # What people do
 

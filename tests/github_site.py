@@ -18,7 +18,7 @@ class Site:
         self.now = START
         github.state.clock = lambda: self.now
         self.repository = github.repository("acme/site", writers=("ann", "bob"), readers=("eve",))
-        self.disk = github.on_disk(self.repository)
+        self.disk = self.repository.on_disk
         self.disk.commit("main", {"a.txt": "a\n", "b.txt": "b\n"})
         self.disk.git("branch", "draft", "main")
         self.disk.commit("draft", {"a.txt": "new\n"}, "change a")

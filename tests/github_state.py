@@ -188,8 +188,9 @@ class State:
 
     def _merge_armed(self, repository: Repository, pull: Pull, armed: ArmedMerge) -> None:
         if any(it.queue for it in repository.rules(pull.base)):
-            if pull.queued_at is None and not self.blockers(repository, pull):
-                pull.queued_at, pull.queued_by = self.clock(), armed.credential
+            if pull.queued_at is None:
+                with suppress(Refusal):  # something is outstanding
+                    self.enqueue(repository, pull, None, armed.credential)
             return
         body = {"merge_method": armed.method, "commit_title": armed.title}
         if armed.text is not None:
@@ -333,6 +334,20 @@ class State:
         self.record(pull, "merged", credential, commit)
         self.record(pull, "closed", credential, commit)
 
+    def enqueue(
+        self, repository: Repository, pull: Pull, expected: str | None, credential: Credential
+    ) -> None:
+        """Put a request into the merge queue of its base. Raises Refusal."""
+        if expected not in (None, pull.head_commit):
+            raise Refusal(422, "Head branch was modified. Review and try the merge again.")
+        if not any(it.queue for it in repository.rules(pull.base)):
+            raise Refusal(422, "The base branch has no merge queue.")
+        if pull.state != "open" or pull.is_draft:
+            raise Refusal(422, "Pull request is not ready to be merged.")
+        if messages := self.blockers(repository, pull):
+            raise Refusal(422, messages[0])
+        pull.queued_at, pull.queued_by = self.clock(), credential
+
     def run_queue(self, repository: Repository) -> None:
         """Let the merge queue work: build commits, merge what passed, and throw out what failed.
 
@@ -419,15 +434,15 @@ class State:
         job = self.merges[uuid]
         if job["status"] == "pending" and job["asked"]:
             repository, pull = job["repository"], job["pull"]
-            if job["queue"]:
-                pull.queued_at, pull.queued_by = self.clock(), job["credential"]
-                job.update(status="enqueued", details={"message": "Added to the merge queue."})
-            else:
-                try:
+            try:
+                if job["queue"]:
+                    self.enqueue(repository, pull, job["body"]["sha"], job["credential"])
+                    job.update(status="enqueued", details={"message": "Added to the merge queue."})
+                else:
                     sha = self.merge(repository, pull, job["body"], job["credential"])
                     details = {"message": "Pull Request successfully merged", "sha": sha}
                     job.update(status="merged", details=details)
-                except Refusal as refusal:
-                    job.update(status="failed", details={"message": refusal.body["message"]})
+            except Refusal as refusal:
+                job.update(status="failed", details={"message": refusal.body["message"]})
         job["asked"] = True
         return {"status": job["status"], "details": job["details"]}

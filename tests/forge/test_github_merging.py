@@ -159,18 +159,20 @@ def test_a_later_merge_is_pending_and_then_known_by_its_commit(site: Site):
 
 
 @pytest.mark.parametrize(
-    ("action", "push", "status", "words"),
+    ("action", "queue", "push", "status", "words"),
     [
-        ("direct_merge", True, "failed", "Head branch was modified."),
-        ("default", False, "enqueued", "Added"),
-        ("merge_queue", False, "enqueued", "Added"),
+        ("direct_merge", False, True, "failed", "Head branch was modified."),
+        ("merge_queue", True, True, "failed", "Head branch was modified."),
+        ("merge_queue", False, False, "failed", "The base branch has no merge queue."),
+        ("default", True, False, "enqueued", "Added"),
+        ("merge_queue", True, False, "enqueued", "Added"),
     ],
 )
 def test_a_later_merge_keeps_its_head_and_may_be_queued(
-    site: Site, action: str, push: bool, status: str, words: str
+    site: Site, action: str, queue: bool, push: bool, status: str, words: str
 ):
-    site.open()
-    site.repository.rulesets["main"] = Rules(queue=not push)
+    pull = site.open()
+    site.repository.rulesets["main"] = Rules(queue=queue)
     asked = site.ask("PUT", "/pulls/1/merge-async", {"merge_action": action})
     if push:
         site.disk.commit("draft", {"c": "c\n"})
@@ -178,6 +180,7 @@ def test_a_later_merge_keeps_its_head_and_may_be_queued(
     result = [site.ask("GET", path) for _ in range(2)][1]
     assert result["status"] == status
     assert result["details"]["message"].startswith(words)
+    assert (pull in site.repository.queue()) == (status == "enqueued")
 
 
 @pytest.mark.parametrize("case", ["closed", "draft"])
