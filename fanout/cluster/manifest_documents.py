@@ -193,9 +193,10 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
                 *_boolean_key_faults(item["metadata"], position, ("metadata",)),
             )
             plain_objects.append(_in_namespace(item, namespace))
-        names = (get_value(item, ("kind",)), get_value(item, ("metadata", "name")))
-        identity = "/".join(it for it in names if isinstance(it, str) and it)
-        findings += (build_finding(identity, position, fault) for fault in faults)
+        if faults:
+            names = (get_value(item, ("kind",)), get_value(item, ("metadata", "name")))
+            identity = "/".join(it for it in names if isinstance(it, str) and it)
+            findings += (build_finding(identity, position, fault) for fault in faults)
     return ManifestContent(
         tuple(own_objects),
         *_index_objects(plain_objects),
