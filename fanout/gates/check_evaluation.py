@@ -139,6 +139,8 @@ class RequiredChecks:
         decisions: Sequence[DecisionFacts],
     ) -> tuple[tuple[CheckResult, ...], tuple[CheckAnswer, ...]]:
         """Return the result of each required check, and the machine answers to keep on record."""
+        if not stage_rule.requires:
+            return (), ()
         name, digest = variant_facts.name, draft.digest
         retried = self._active_decisions.retried_at(stage_rule.name, name, draft.revision)
         publication = _as_published(variant_facts, draft, self._now)
