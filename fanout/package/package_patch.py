@@ -106,11 +106,11 @@ _SecretValue = tuple[_ValueKey, int, Path, Any]  # key, document index, path and
 
 
 def mask_secrets(sides: Sequence[Files], names: Sequence[str]) -> list[Files]:
-    """Return the packages with the values of Secrets masked.
+    """Return the packages with the values of Secrets masked, as `kubectl diff` masks them.
 
-    `names`: what is added to a value on each side where the sides differ in it. Values that
-    are equal stay equal, and different ones stay different. A manifest that cannot be parsed
-    and may contain a Secret is masked as a whole.
+    Every value below `data` and `stringData` becomes `***`. `names`: what is added to a value on
+    each side where the sides differ in it. Values that are equal stay equal, and different ones
+    stay different. A manifest that cannot be parsed and may contain a Secret is masked as a whole.
     """
     # By path, the manifests that may contain Secrets; None: unreadable.
     manifests: list[dict[str, Manifest | None]] = [{} for _ in sides]

@@ -151,7 +151,7 @@ def list_sought(step: FunctionStep) -> frozenset[str]:
 
 
 def find_sought(step: FunctionStep, overlay: Overlay) -> frozenset[str]:
-    """Return those of the names that an object has, before the function runs on it."""
+    """Return the names that an object has, maybe others too, before the function runs on it."""
     matching = step.function.matching
     assert matching is not None, "only a function with names looks for any"
     return frozenset(matching.find_names(step.config, overlay.value, PackageFacts(text=overlay)))

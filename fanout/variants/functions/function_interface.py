@@ -144,7 +144,7 @@ class Matching(Value):
     """Names that a function looks for in the objects, so that it can say which no object has."""
 
     list_names: Callable[[Any], frozenset[str]]  # names in a configuration
-    # Yields those that an object has, before the function changes it.
+    # Yields the names that an object has, maybe others too, before the function changes it.
     find_names: Callable[[Any, Object, PackageFacts], Iterator[str]]
     describe: Callable[[str], str]  # a sentence about names that no object has
 
