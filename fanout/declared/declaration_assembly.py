@@ -1,9 +1,4 @@
-"""Assembly of declared objects from what a front end has read, with checks beyond one field.
-
-Those are checks among the objects, and of the times in PromotionPolicies and scenarios: cron lines,
-zones, windows. An object with an invalid time is unusable like after any other error, because
-without knowing when an administrator allows sweeps or publications none must happen.
-"""
+"""Assembly of declared objects from what a front end has read, with checks among the objects."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
