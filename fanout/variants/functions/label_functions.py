@@ -90,11 +90,15 @@ _ANNOTATION_FIELDS: tuple[FieldSpec, ...] = (
 )
 
 
+_FIELDS_BY_KIND = {"SetLabels": _LABEL_FIELDS, "SetAnnotations": _ANNOTATION_FIELDS}
+
+
 class _Entries(Value):
-    """Labels or annotations, and the fields in which they are set."""
+    """Labels or annotations, with the fields in which they are set beside those of their kind."""
 
     values: SortedTexts
-    fields: tuple[FieldSpec, ...]
+    kind: str  # of the function's own configuration
+    further_fields: tuple[FieldSpec, ...] = ()
 
     @classmethod
     def parse(cls, config: Object, *, kind: str, field: str) -> "_Entries":
@@ -111,14 +115,15 @@ class _Entries(Value):
         check_words([key for key, _ in values], LABEL_KEY)
         if field == "labels":
             check_words([value for _, value in values], LABEL_VALUE)
-            return cls(values, _LABEL_FIELDS)
+            return cls(values, kind)
         rows = config.get("additionalAnnotationFields") if is_own_kind else None
-        further_fields = parse_field_specs(rows, "additionalAnnotationFields")
-        return cls(values, _ANNOTATION_FIELDS + further_fields)
+        return cls(values, kind, parse_field_specs(rows, "additionalAnnotationFields"))
 
     def changes(self, item: Object, _facts: PackageFacts) -> Iterator[Change]:
         api_version, kind = str(item.get("apiVersion", "")), str(item.get("kind", ""))
-        for field in fields_of_kind(self.fields, api_version, kind):
+        # The fields of the kind are no part of the value, which is hashed with each lookup.
+        fields = _FIELDS_BY_KIND[self.kind] + self.further_fields
+        for field in fields_of_kind(fields, api_version, kind):
             for path, parent in walk_path(item, field.existing_path, ()):
                 if not isinstance(parent, Mapping):
                     continue
