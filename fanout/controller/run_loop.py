@@ -351,6 +351,8 @@ class RunLoop:
             self._follow_ups = 0
         elif Trigger.FOLLOW_UP in triggers:
             self._follow_ups += 1
+        if due:  # also where it came due after the keys of this round
+            triggers.add(Trigger.SWEEP)
         instants = {
             TriggerKey(Trigger.SWEEP, it.namespace, it.name): it.next_start(now)
             for it in table.schedules

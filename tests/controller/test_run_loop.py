@@ -8,6 +8,7 @@ from itertools import pairwise
 from time import monotonic, sleep
 
 import pytest
+from structlog.testing import capture_logs
 
 from fanout.api.git_repository import Repository, RepositorySpec
 from fanout.api.object_meta import ObjectMeta
@@ -211,6 +212,17 @@ def test_a_missed_sweep_is_made_up_once(files):
     assert [mode.sweep for mode in play.modes[:4]] == [True, False, False, False]
     year = datetime.now(UTC).year
     assert log.lines["platform/timed"].at == datetime(year, 1, 1, tzinfo=UTC)
+
+
+def test_the_log_names_the_schedule_as_a_trigger_of_each_sweep(files):
+    """Also where it comes due while the keys of the round are of something else."""
+    files.policy("a").promotion("timed", 'policies: [a], schedule: "0 0 1 1 *"')
+    log = Log({"platform/timed": LoggedSweep(datetime(2020, 6, 1, tzinfo=UTC), "0 0 1 1 *", "UTC")})
+    with capture_logs() as lines, Play(files, log, interval=timedelta(milliseconds=50)) as play:
+        play.until(lambda: len(play.modes) >= 3)
+    passes = [it for it in lines if it["event"] == "Pass done"]
+    assert [it["sweep"] for it in passes][:2] == [True, False]
+    assert ["schedule" in it["trigger"] for it in passes] == [it["sweep"] for it in passes]
 
 
 def test_a_missed_sweep_that_is_too_late_is_not_made_up(files):
