@@ -34,6 +34,8 @@ def set_ref(scope: SetScope, install: str, namespace: str, policy: str, stage: s
 
 def scope_of(ref: str) -> SetScope:
     """Return what the set on a branch is about."""
+    if "/_" not in ref:  # as most are, of which a pass asks several times
+        return SetScope.VARIANT
     word, _, _ = set_name(ref).partition("/")
     return SetScope(word) if word in (SetScope.STAGE, SetScope.REMOVALS) else SetScope.VARIANT
 
