@@ -326,7 +326,9 @@ NEEDS_REPAIR: frozenset[str] = frozenset(
 # Ended by approvers alone: the timer of such a check is an expiry or a timeout, which open nothing.
 AWAITS_APPROVERS: frozenset[str] = frozenset({Reason.APPROVAL_MISSING, Reason.CHANGES_REQUESTED})
 CLASS_BY_REASON: Mapping[str, ReasonClass] = {
-    reason.value: found for found, reasons in _REASONS_BY_CLASS.items() for reason in reasons
+    reason.value: reason_class
+    for reason_class, reasons in _REASONS_BY_CLASS.items()
+    for reason in reasons
 }
 
 

@@ -210,7 +210,7 @@ def convert_object(
     # The patterns of all parents of a field: `spec`, `spec.targets[*]`.
     sources = [row.source.split(".") for row in mapping.rows]
     parents = {".".join(it[:length]) for it in sources for length in range(1, len(it))}
-    known = parents | rows.keys()
+    patterns = parents | rows.keys()
 
     def convert_below(value: Any, path: FieldPath, pattern: str) -> Conversion:
         if not isinstance(value, Mapping):
@@ -226,13 +226,13 @@ def convert_object(
             return
         if (row := rows.get(pattern)) is not None:
             yield from row.convert(SourceField(path, value, resolve_path(row.target, path), item))
-        elif f"{pattern}[*]" in known and isinstance(value, list | tuple):
+        elif f"{pattern}[*]" in patterns and isinstance(value, list | tuple):
             for index, inner in enumerate(value):
                 if inner in (None, {}, ""):
                     yield Remark((*path, index), "is empty", "remove it")
                 else:
                     yield from convert_field(inner, (*path, index), f"{pattern}[*]")
-        elif f"{pattern}[*]" in known:
+        elif f"{pattern}[*]" in patterns:
             yield Remark(path, f"must be a list, got {format_value(value)}", "correct it")
         elif pattern in parents:
             yield from convert_below(value, path, pattern)

@@ -161,8 +161,8 @@ def cross_check(
     """
     errors: list[ObjectError] = []
 
-    def add(item: KRMObject, found: Iterable[FieldError]) -> None:
-        errors.extend((item, error) for error in found)
+    def add(item: KRMObject, field_errors: Iterable[FieldError]) -> None:
+        errors.extend((item, error) for error in field_errors)
 
     keys: set[tuple[str, str, str]] = set()
     for item in objects:

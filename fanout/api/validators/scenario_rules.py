@@ -336,11 +336,11 @@ def _check_type(check: Check) -> str:
 
 
 def _check_name(
-    path: FieldPath, noun: str, name: str | None, known: Collection[str], otherwise: str
+    path: FieldPath, noun: str, name: str | None, names: Collection[str], otherwise: str
 ) -> Iterator[FieldError]:
-    """Yield an error for a name that is not known; `otherwise` is advice where none is similar."""
-    if name and name not in known:
-        remedy = suggest_name(name, sorted(known), otherwise)
+    """Yield an error for a name not among `names`; `otherwise` is advice where none is similar."""
+    if name and name not in names:
+        remedy = suggest_name(name, sorted(names), otherwise)
         yield FieldError(path, f"there is no {noun} {name}", remedy)
 
 

@@ -127,9 +127,9 @@ def _matching_blocks(
     paired: list[tuple[int, int, int]] = []
     origin_at = side_at = 0
     for origin_start, side_start, size in blocks:
-        left, right = origin[origin_at:origin_start], side[side_at:side_start]
-        if left and len(left) == len(right) and all(map(is_pair, left, right)):
-            paired.append((origin_at, side_at, len(left)))
+        before, after = origin[origin_at:origin_start], side[side_at:side_start]
+        if before and len(before) == len(after) and all(map(is_pair, before, after)):
+            paired.append((origin_at, side_at, len(before)))
         paired.append((origin_start, side_start, size))
         origin_at, side_at = origin_start + size, side_start + size
     return paired

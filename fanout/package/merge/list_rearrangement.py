@@ -64,8 +64,8 @@ def _compare_at(
     elif _match_positions(before, after, shape.merge_keys) != list(range(len(before))):
         changes.rearranged_lists.append(RearrangedList(path, after, shape))
     else:
-        for number, (left, right) in enumerate(zip(before, after, strict=True)):
-            _compare_at(left, right, shape.element(), (*path, number), changes)
+        for number, (old, new) in enumerate(zip(before, after, strict=True)):
+            _compare_at(old, new, shape.element(), (*path, number), changes)
 
 
 def _are_both(left: Any, right: Any, kind: type) -> bool:

@@ -132,8 +132,8 @@ def read_commit_status(
         state = variant.package_location.repository_state
         if published is not None:
             is_present = variant.package_state.tree == published.tree
-            found = (published.merge, state.head if is_present else "")
-            commits = dict.fromkeys(filter(None, found))
+            published_commits = (published.merge, state.head if is_present else "")
+            commits = dict.fromkeys(filter(None, published_commits))
         problem = "the commit of the publication is not known"
     forge = state.forge
     if forge is None:

@@ -181,7 +181,7 @@ class HistoryEntry(Value):
 
 
 def merge_publications(
-    recorded: Iterable[RecordedPublication], found: Iterable[RecordedPublication]
+    recorded: Iterable[RecordedPublication], observed: Iterable[RecordedPublication]
 ) -> tuple[RecordedPublication, ...]:
     """Return recorded publications and those found in repositories alone, oldest first.
 
@@ -189,7 +189,7 @@ def merge_publications(
     """
     merged: list[RecordedPublication] = []
     latest: dict[str, int] = {}  # index by variant
-    for publication in sorted((*recorded, *found), key=lambda it: (it.line.at, it.variant)):
+    for publication in sorted((*recorded, *observed), key=lambda it: (it.line.at, it.variant)):
         index, linked = latest.get(publication.variant), publication
         if index is not None:
             before = merged[index]
