@@ -117,6 +117,14 @@ LEFT = {
     "a broken name": lambda bare: shutil.copy(
         bare.path / "refs/heads/main", bare.path / "refs/heads/a..b"
     ),
+    "a name that ends with a dot": lambda bare: shutil.copy(
+        bare.path / "refs/heads/main", bare.path / "refs/heads/end."
+    ),
+    "a folder that is named like a lock": lambda bare: [
+        (bare.path / "refs/heads/a.lock").mkdir(),
+        shutil.copy(bare.path / "refs/heads/main", bare.path / "refs/heads/a.lock/b"),
+    ],
+    "an id with more behind it": write("refs/heads/long", f"{40 * 'a'}\n{100 * 'b'}\n"),
     "a broken ref": write("refs/heads/broken", "nothing\n"),
     "an empty ref": write("refs/heads/empty", ""),
     "a pipe": lambda bare: os.mkfifo(bare.path / "refs/heads/pipe"),
