@@ -5,7 +5,7 @@
 The file is `package/generated/api.github.com.json` of the npm package `@octokit/openapi`, whose
 version is SOURCE:
 
-    curl -s https://registry.npmjs.org/@octokit/openapi/-/openapi-23.0.2.tgz | tar xz package
+    npm pack @octokit/openapi@23.0.2 && tar xf octokit-openapi-23.0.2.tgz
 
 It describes the API of 2022-11-28, and says in `x-github-breaking-changes` what later versions
 change, as JSON merge patches. What is written here is the version of VERSION: for each call of

@@ -4,7 +4,7 @@
 
 The file is of the npm package `@octokit/graphql-schema`, whose version is SOURCE:
 
-    curl -s https://registry.npmjs.org/@octokit/graphql-schema/-/graphql-schema-15.26.1.tgz | tar xz
+    npm pack @octokit/graphql-schema@15.26.1 && tar xf octokit-graphql-schema-15.26.1.tgz
 
 What is kept are the fields, arguments and fields of inputs that `documents.graphql` beside the
 target names, and the types of them, without prose.
