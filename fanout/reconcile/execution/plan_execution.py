@@ -48,7 +48,7 @@ from fanout.reconcile.pull_requests.request_execution import RequestOutcome, exe
 from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import World
 from fanout.retries import retry_conflicts
-from fanout.telemetry.error_isolation import BARRIER, run_isolated
+from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import replace
 
 _PUSHED_KINDS = (
@@ -68,16 +68,9 @@ _REQUEST_KINDS = (
 # A branch that nobody needs any more may stay.
 _UNPUSHED_STEPS = (VariantStep.KEEP, VariantStep.MERGE, VariantStep.REMOVE)
 _MAX_FURTHER_PASSES = 8
-_FINAL_KINDS = frozenset(
-    {
-        ActionKind.RELEASE,
-        ActionKind.DRAFT_REMOVAL,
-        ActionKind.PUBLISH,
-        ActionKind.REMOVE_PACKAGE,
-        ActionKind.REMOVE_DRAFT,
-        ActionKind.MERGE_REQUEST,
-    }
-)
+_FINAL_KINDS = {ActionKind.RELEASE, *_PUSHED_KINDS, ActionKind.MERGE_REQUEST} - {
+    ActionKind.WRITE_DRAFT
+}
 Confirmation = Callable[[PassPlan, DeclaredObjects], DeclaredObjects | None]
 """Returns what is declared now if a plan is not to be executed on what was declared, else None."""
 RequestOutcomes = Mapping[tuple[str, str], RequestOutcome]
@@ -466,11 +459,8 @@ def _yield_outcomes(
         remotes |= {(it.namespace, it.repository): item.remote.key for it in item.actions}
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
-        try:
-            with BARRIER:
-                yield _build_outcome(action, remote, pushes, request_outcomes)
-        except Bug as error:
-            yield undone_result(action, error)
+        outcome = run_isolated(partial(_build_outcome, action, remote, pushes, request_outcomes))
+        yield undone_result(action, outcome) if isinstance(outcome, FanoutError) else outcome
 
 
 def _build_outcome(

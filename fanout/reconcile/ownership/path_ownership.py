@@ -11,10 +11,7 @@ from itertools import chain
 
 from fanout.api.git_repository import Repository
 from fanout.plan.move_locations import PathHolder
-from fanout.plan.observation.repository_state import (
-    RepositoryState,
-    normalize_identity,
-)
+from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.observation.repository_access import build_remote

@@ -24,8 +24,7 @@ def find_undeclared(
     warning while it concerns the namespace. An unusable object counts as declared.
     """
     declared_names = {
-        (it.kind, it.metadata.namespace, it.metadata.name)
-        for it in (*declared.policies, *declared.variants)
+        (it.kind, it.metadata.namespace, it.metadata.name) for it in declared.declarations
     }
     declared_names |= {(it.kind, it.namespace, it.name) for it in declared.left_out}
     # While a policy misses its branch, one with the records of another policy may be it, renamed.
