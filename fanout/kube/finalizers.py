@@ -42,8 +42,7 @@ class RemovalFinalizers:
 
     def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
         """Add the finalizer where it is missing; return the objects that have it."""
-        declarations: list[Declaration] = [*declared.policies, *declared.variants]
-        present = [it for it in declarations if not it.is_being_deleted]
+        present = [it for it in declared.declarations if not it.is_being_deleted]
         missing = [
             it
             for it in present
