@@ -215,13 +215,11 @@ def _duplicate_findings(
             yield Finding(where, problem, _DUPLICATE_REMEDY)
 
 
-def read_configuration(path: Path) -> FanoutConfiguration:
-    """Read the one configuration in the file. Raises InvalidFiles with every error."""
-    return read_located_configuration(path)[0]
+def read_configuration(path: Path) -> tuple[FanoutConfiguration, SourcePosition]:
+    """Read the one configuration in the file, and its position.
 
-
-def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourcePosition]:
-    """Read the one configuration in the file, and its position. Raises InvalidFiles."""
+    Raises InvalidFiles with every error.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:

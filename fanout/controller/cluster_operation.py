@@ -103,10 +103,7 @@ class ClusterOperation:
     def complete(self, dependencies: LoopDependencies) -> LoopDependencies:
         """Return the dependencies of the loop that makes these passes."""
         return replace(
-            dependencies,
-            run_pass=self.run_pass,
-            take_in=self.take_in,
-            list_requests=list_requests,
+            dependencies, run_pass=self.run_pass, take_in=self.take_in, list_requests=list_requests
         )
 
     @contextmanager

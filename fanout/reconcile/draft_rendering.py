@@ -241,10 +241,8 @@ class DraftRenderer(Value, kw_only=True):
 
 def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | None:
     """Return why the objects of a tag cannot be had from the server, or None."""
-    tag, listing = (
-        get_upstream_tag(observed.resolved_policy, revision),
-        observed.inputs.upstream_listing,
-    )
+    tag = get_upstream_tag(observed.resolved_policy, revision)
+    listing = observed.inputs.upstream_listing
     unfetched = listing.unfetched if isinstance(listing, RefListing) else {}
     if (error := unfetched.get(f"refs/tags/{tag}")) is None:
         return None

@@ -4,7 +4,7 @@ Machines answer by objects, HTTP services and Prometheus servers. All checks of 
 together: expressions of one text in one batch, equal probes once in a pass.
 """
 
-from collections import ChainMap, defaultdict
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -76,10 +76,10 @@ class CheckProber:
             for (text, of_text), names_of_text in zip(by_text.items(), names, strict=True):
                 # Compared by identity, as the requests are, but only by what the text reads: the
                 # answer of one service to all variants may be large.
-                alike: defaultdict[tuple[int, ...], list[ExpressionRequest]] = defaultdict(list)
-                for request in of_text:
-                    row = request.variables
-                    alike[tuple(id(row.get(name)) for name in names_of_text)].append(request)
+                alike = group_pairs(
+                    (tuple(id(it.variables.get(name)) for name in names_of_text), it)
+                    for it in of_text
+                )
                 rows = [it[0].variables for it in alike.values()]
                 [column] = self.world.sandbox.evaluate([text], rows, budget)
                 for group, value in zip(alike.values(), column, strict=True):

@@ -110,10 +110,8 @@ class PropagationConditions:
             rows_by_text: dict[str, dict[str, Variables]] = {}
             certain_counts: dict[tuple[str, str], object] = {}
             for request in requests:
-                row, stage = (
-                    request.variables,
-                    request.variables.get("variant", {}).get("stage", ""),
-                )
+                row = request.variables
+                stage = row.get("variant", {}).get("stage", "")
                 stage_counts = certain_counts.setdefault((request.text, stage), row.get("stage"))
                 for variables in (row, {**row, "stage": stage_counts}):
                     rows_by_text.setdefault(request.text, {})[
