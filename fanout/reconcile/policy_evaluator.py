@@ -200,15 +200,9 @@ class PolicyEvaluator(Value, kw_only=True):
         except FanoutError as error:
             result, plan = self._stopped_result(corrected, status, error), None
         # No trace of records that are incomplete or were put back.
-        if (
-            policy_state.failure is not None
-            or policy_state.unreadable
-            or policy_state.outdated
-            or policy_state.rewound
-            or any(
-                RecordBaseline.build(inputs, self.world.setup, self.now).find_lost_traces(inputs)
-            )
-        ):
+        is_incomplete = policy_state.failure or policy_state.unreadable or policy_state.outdated
+        baseline = RecordBaseline.build(inputs, self.world.setup, self.now)
+        if is_incomplete or policy_state.rewound or any(baseline.find_lost_traces(inputs)):
             return result, plan
         records_key, ownership = resolved_policy.records_key, inputs.path_ownership
         last_stop = find_last_stop(policy_state.records)

@@ -209,10 +209,8 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
     request_changes += pass_plan.other_statuses
     with world.counters.times.phase("requests"):
-        request_outcomes = (
-            execute_requests(world.forges, request_changes, pushes.find_of_ref, pass_plan.now)
-            if request_changes
-            else {}
+        request_outcomes = execute_requests(
+            world.forges, request_changes, pushes.find_of_ref, pass_plan.now
         )
     # Plans that neither published nor removed anything, have no requests, and of which no push was
     # refused, are left out.

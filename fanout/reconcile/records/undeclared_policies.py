@@ -23,7 +23,7 @@ def find_undeclared(
     `namespace`: "" for all. What cannot be read may contain the declaration, so there is no
     warning while it concerns the namespace. An unusable object counts as declared.
     """
-    declared_names = {
+    declared_names: set[tuple[str, str, str]] = {
         (it.kind, it.metadata.namespace, it.metadata.name) for it in declared.declarations
     }
     declared_names |= {(it.kind, it.namespace, it.name) for it in declared.left_out}
