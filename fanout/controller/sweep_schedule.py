@@ -185,11 +185,8 @@ def find_obsolete(
     recorded: Mapping[str, LoggedSweep], known_policies: Iterable[str], table: SweepTimetable
 ) -> set[str]:
     """Return the logged PromotionPolicies that are no longer declared, none if that is unclear."""
-    return (
-        set(recorded).intersection(known_policies) - table.promotion_policies
-        if table.complete
-        else set()
-    )
+    obsolete = set(recorded).intersection(known_policies) - table.promotion_policies
+    return obsolete if table.complete else set()
 
 
 def _schedule_of(promotion: PromotionPolicy, declared: DeclaredObjects) -> ScheduledSweep | None:

@@ -98,6 +98,7 @@ class _PassContext(Value):
     ) -> PolicyInputs:
         """Build the inputs of one policy; `results` holds the policies evaluated before it."""
         scope, declared = self.scope, self.evaluator.declared
+        declaration = resolved_policy.declaration
         ownership = scope.path_ownership.for_policy(
             resolved_policy,
             self.repository_states,
@@ -117,9 +118,7 @@ class _PassContext(Value):
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.evaluator.mode.is_sweep_for(resolved_policy),
-            budget=self.budgets.get_budget(resolved_policy.declaration)
-            if resolved_policy.declaration is not None
-            else None,
+            budget=self.budgets.get_budget(declaration) if declaration is not None else None,
             all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
             removal_doubt=find_removal_doubt(
                 declared, resolved_policy.upstream_policy, self.evaluator.now

@@ -380,13 +380,11 @@ def _settle_refusals(
     ]
     packages = (it for _, it in plan.cleanup.packages)
     pushed += [(it.variant, it.repository_state) for it in packages if it.repository_state]
-    lines = dict(plan.planned.refused_pushes)
     results = [
         (name, state, pushes.find(state.remote.key, plan.namespace, name)) for name, state in pushed
     ]
-    for name, _, result in results:
-        if isinstance(result, PushedChange):
-            lines.pop(name, None)
+    taken = {name for name, _, result in results if isinstance(result, PushedChange)}
+    lines = {name: it for name, it in plan.planned.refused_pushes.items() if name not in taken}
     for name, state, result in results:
         if isinstance(result, FanoutError) and is_refusal(result):
             line = plan.planned.refused_pushes.get(name)

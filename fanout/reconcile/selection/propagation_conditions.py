@@ -129,15 +129,14 @@ class PropagationConditions:
                         self._over_limit.add((text, part))
 
         try:
-            [decision] = complete([evaluate], obtain, MAX_ROUNDS)
+            return complete([evaluate], obtain, MAX_ROUNDS)[0]
         except InputPending:
             self._default_answer = _TOO_MANY_ROUNDS
             try:
-                decision = evaluate_gates(facts)
+                return evaluate_gates(facts)
             # The object is shared by all policies of the pass.
             finally:  # other policies are asked next
                 self._default_answer = UNKNOWN
-        return decision
 
     def _row_key(self, text: str, row: Variables) -> str:
         """Return the canonical text of the values that the condition reads from a row."""
