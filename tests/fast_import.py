@@ -13,12 +13,12 @@ from pathlib import Path
 from fanout.errors import Bug
 from fanout.git.mirror_reader import MirrorReader, open_mirror
 from fanout.git.object_writer import (
-    PackageLayouts,
     WrittenObjects,
     check_dependencies,
     check_tree,
     encode_message,
     encode_signature,
+    memoize_layouts,
     tree_reader,
 )
 from fanout.git.tree_editor import TreeEditor, check_path
@@ -61,7 +61,7 @@ class _Stream:
     def __init__(self, change: RepositoryChange, reader: MirrorReader) -> None:
         self._change = change
         self._reader = reader
-        self._read = tree_reader(change, reader, PackageLayouts())
+        self._read = tree_reader(change, reader, memoize_layouts())
         self._marks = 0
         self._trees: dict[int, tuple[str, str]] = {}  # by line: what is asked, which id is planned
         self._commits: dict[int, tuple[str, ...]] = {}  # by line: the refs that get it

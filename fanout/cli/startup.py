@@ -457,7 +457,7 @@ def open_sandbox(settings: Settings) -> Iterator[ProcessSandbox]:
 
 def load_configuration(settings: Settings) -> FanoutConfiguration:
     """Return the FanoutConfiguration of --config, or the defaults. Raises InvalidInput."""
-    return read_configuration(settings.config) if settings.config else FanoutConfiguration()
+    return read_configuration(settings.config)[0] if settings.config else FanoutConfiguration()
 
 
 def check_configuration(settings: Settings) -> None:

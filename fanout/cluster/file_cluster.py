@@ -215,19 +215,17 @@ def _duplicate_findings(
             yield Finding(where, problem, _DUPLICATE_REMEDY)
 
 
-def read_configuration(path: Path) -> FanoutConfiguration:
-    """Read the one configuration in the file. Raises InvalidFiles with every error."""
-    return read_located_configuration(path)[0]
+def read_configuration(path: Path) -> tuple[FanoutConfiguration, SourcePosition]:
+    """Read the one configuration in the file, and its position.
 
-
-def read_located_configuration(path: Path) -> tuple[FanoutConfiguration, SourcePosition]:
-    """Read the one configuration in the file, and its position. Raises InvalidFiles."""
+    Raises InvalidFiles with every error.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
         problem = f"cannot be read: {error.strerror}"
         raise InvalidFiles([file_finding(path, problem, "correct --config")]) from error
-    content = read_content(data, str(path), DEFAULT_NAMESPACE)
+    content = read_content(data, str(path))
     configurations = [
         (item, position)
         for item, position in content.own_objects
@@ -270,7 +268,6 @@ class FileCluster:
     def __init__(
         self,
         paths: Sequence[Path],
-        namespace: str = DEFAULT_NAMESPACE,
         stdin: bytes | None = None,
         cache: ManifestCache | None = None,
         *,
@@ -278,12 +275,11 @@ class FileCluster:
     ) -> None:
         """Read `paths` and `stdin`, the content of standard input if it was given.
 
-        Objects without a namespace are in `namespace`. `cache` has files parsed by earlier
-        processes. `keep_valid`: take the valid documents of files that have invalid ones, too.
-        A pass must not: what is missing may restrict what is there.
+        `cache` has files parsed by earlier processes. `keep_valid`: take the valid documents of
+        files that have invalid ones, too. A pass must not: what is missing may restrict what is
+        there.
         """
         self._paths = tuple(paths)
-        self._namespace = namespace
         self._stdin = stdin
         self._cache = cache
         self._keep_valid = keep_valid
@@ -292,11 +288,9 @@ class FileCluster:
         self._declared = DeclaredObjects()
         self._stdin_files: dict[Path, _ReadFile] = {}
         if stdin is not None:
-            try:
-                with BARRIER:
-                    content = read_content(stdin, _STDIN, namespace, keep_valid=keep_valid)
-            except FanoutError as error:
-                content = _unread_content(Path(_STDIN), error.problem, error.remedy)
+            content = run_isolated(partial(read_content, stdin, _STDIN, keep_valid=keep_valid))
+            if isinstance(content, FanoutError):
+                content = _unread_content(Path(_STDIN), content)
             self._stdin_files = {Path(_STDIN): _ReadFile(None, b"", content)}
 
     def read(self) -> DeclaredObjects:
@@ -305,17 +299,15 @@ class FileCluster:
         findings = list(discovery.findings)
         files = dict(self._stdin_files)
         for path, status in discovery.files.items():
-            try:
-                with BARRIER:
-                    files[path] = self._read_file(path, status, texts)
-            except FanoutError as error:
+            file = run_isolated(partial(self._read_file, path, status, texts))
+            if isinstance(file, FanoutError):
                 # Not skipped, as the file may declare anything. The same failure is the same value,
                 # so that it does not count as a change.
-                content = _unread_content(path, error.problem, error.remedy)
-                previous = self._files.get(path)
+                content, previous = _unread_content(path, file), self._files.get(path)
                 if previous is None or previous.content != content:
                     previous = _ReadFile(None, b"", content)
-                files[path] = previous
+                file = previous
+            files[path] = file
         self._declared = self._merge_files(files, findings)
         self._files, self._findings = files, tuple(findings)
         return self._declared
@@ -346,10 +338,8 @@ class FileCluster:
         if not faulty:
             return declared
         names = [*all_contents]
-        unread = {
-            names[index]: _unread_content(Path(names[index]), error.problem, error.remedy)
-            for index, error in faulty.items()
-        }
+        failed = {names[index]: error for index, error in faulty.items()}
+        unread = {name: _unread_content(Path(name), error) for name, error in failed.items()}
         with_unread = run_isolated(partial(merge, [*{**all_contents, **unread}.items()]))
         if not isinstance(with_unread, FanoutError):
             return with_unread
@@ -386,7 +376,7 @@ class FileCluster:
         for path, file in self._files.items():
             kind = file.content.plain_objects.get((key.group, key.kind), {})
             # Positions of cluster-scoped objects have the default, too.
-            in_file = key._replace(namespace=key.namespace or self._namespace)
+            in_file = key._replace(namespace=key.namespace or DEFAULT_NAMESPACE)
             if (in_file.namespace, in_file.name) in kind:
                 for position in self._locate(str(path)).get(in_file, ()):
                     return f"{position.file}:{position.line(('metadata', 'name'))}"
@@ -400,7 +390,7 @@ class FileCluster:
         # No digest without certainty: an unreadable file or standard input may differ next time.
         if findings or self._stdin is not None or not all(digests.values()):
             return ""
-        total = hashlib.sha256(self._namespace.encode())
+        total = hashlib.sha256()
         for path, digest in sorted(digests.items()):
             total.update(b"%s\0%s" % (os.fsencode(path.absolute()), digest))
         return total.hexdigest()
@@ -426,13 +416,11 @@ class FileCluster:
         # Plain objects of a large file may be in the cache.
         cache = self._cache if len(data) >= MIN_FILE_SIZE else None
         if cache is not None:
-            key = compute_cache_key(digest, self._namespace, as_json=is_json(str(path)))
+            key = compute_cache_key(digest, as_json=is_json(str(path)))
             kinds = cache.find(key, texts.cached)
             if kinds is not None:
                 return _ReadFile(stamp, digest, ManifestContent(plain_objects=kinds))
-        content = read_content(
-            data, str(path), self._namespace, texts.parsed, keep_valid=self._keep_valid
-        )
+        content = read_content(data, str(path), texts.parsed, keep_valid=self._keep_valid)
         if cache is not None and content.is_plain:
             cache.store(key, content.plain_objects)
         return _ReadFile(stamp, digest, content)
@@ -443,13 +431,14 @@ class FileCluster:
             data = self._stdin if file == _STDIN else None
             data = Path(file).read_bytes() if data is None else data
             with BARRIER:
-                return find_positions(data, file, self._namespace)
+                return find_positions(data, file)
         except (FanoutError, OSError):
             return {}
 
 
-def _unread_content(path: Path, problem: str, remedy: str) -> ManifestContent:
-    return ManifestContent(findings=(file_finding(path, problem, remedy),), unread=True)
+def _unread_content(path: Path, error: FanoutError) -> ManifestContent:
+    finding = file_finding(path, error.problem, error.remedy)
+    return ManifestContent(findings=(finding,), unread=True)
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

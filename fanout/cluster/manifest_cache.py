@@ -90,11 +90,11 @@ class ManifestCache:
         return self._limit // 4
 
 
-def compute_cache_key(digest: bytes, namespace: str, *, as_json: bool) -> str:
+def compute_cache_key(digest: bytes, *, as_json: bool) -> str:
     """Compute the cache key of a file from its digest and all else its objects depend on."""
     # The version invalidates all entries with every release: a fixed parser may read the
     # same bytes differently.
-    inputs = f"{_FORMAT} {installed_version()} {namespace} {as_json} {digest.hex()}"
+    inputs = f"{_FORMAT} {installed_version()} {as_json} {digest.hex()}"
     return hashlib.sha256(inputs.encode()).hexdigest()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, find_similar_name, format_path
 from fanout.api.kind_registry import KINDS
-from fanout.api.object_meta import API_VERSION, GROUP, KRMObject
+from fanout.api.object_meta import API_VERSION, DEFAULT_NAMESPACE, GROUP, KRMObject
 from fanout.api.text_fields import describe_value
 from fanout.api.validators.object_validation import is_fanout_object, validate_object
 from fanout.declared.declaration_assembly import build_finding
@@ -19,6 +19,7 @@ from fanout.declared.declared_objects import DeclarationFailure, ObjectKey
 from fanout.declared.finding import Finding
 from fanout.declared.schedule_errors import find_schedule_errors
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.groups import group_pairs
 from fanout.package.field_edits import get_value
 from fanout.package.manifest import Document, Manifest
 from fanout.package.object_reader import ScalarMemo, load_objects
@@ -97,16 +98,11 @@ class ManifestContent(Value):
 
 
 def read_content(
-    data: bytes,
-    file: str,
-    namespace: str,
-    texts: ScalarMemo | None = None,
-    *,
-    keep_valid: bool = False,
+    data: bytes, file: str, texts: ScalarMemo | None = None, *, keep_valid: bool = False
 ) -> ManifestContent:
     """Parse a file into its objects and all errors.
 
-    Objects without a namespace are in `namespace`. Empty documents are allowed. `texts` is
+    Objects without a namespace are in the default one. Empty documents are allowed. `texts` is
     shared by files that are read together. `keep_valid`: a file with an invalid document
     counts as unread, and the result has the objects of its other documents all the same.
     """
@@ -114,34 +110,32 @@ def read_content(
     # Misspelt groups are detected in the parsed objects.
     if f"{GROUP}/".encode() not in data:
         try:
-            content = _content_without_positions(load_objects(data, file, texts), namespace)
+            content = _content_without_positions(load_objects(data, file, texts))
         except InvalidManifest:
             content = None  # the reader with positions reports all errors and keeps valid documents
         if content is not None:
             return content
     try:
-        return _content_with_positions(Manifest.parse(data, file), file, namespace)
+        return _content_with_positions(Manifest.parse(data, file), file)
     except InvalidManifest as error:
         findings = tuple(Finding(it.where, it.problem, it.remedy) for it in error.problems)
         content = ManifestContent()
         if keep_valid:
             with suppress(InvalidManifest):
-                valid = Manifest.parse_valid(data, file)
-                content = _content_with_positions(valid, file, namespace)
+                content = _content_with_positions(Manifest.parse_valid(data, file), file)
         return replace(content, findings=(*findings, *content.findings), unread=True)
 
 
-def find_positions(data: bytes, file: str, namespace: str) -> dict[ObjectKey, list[SourcePosition]]:
+def find_positions(data: bytes, file: str) -> dict[ObjectKey, list[SourcePosition]]:
     """Find the positions of the objects of a file that was read without. Raises InvalidManifest."""
-    positions: dict[ObjectKey, list[SourcePosition]] = {}
-    for position, item in _iterate_positions(Manifest.parse(data, file), file):
-        if not tuple(_object_faults(item)):
-            key = ObjectKey.of(_in_namespace(item, namespace))
-            positions.setdefault(key, []).append(position)
-    return positions
+    return group_pairs(
+        (ObjectKey.of(_in_namespace(item)), position)
+        for position, item in _iterate_positions(Manifest.parse(data, file), file)
+        if not any(_object_faults(item))
+    )
 
 
-def _content_without_positions(items: Iterable[Any], namespace: str) -> ManifestContent | None:
+def _content_without_positions(items: Iterable[Any]) -> ManifestContent | None:
     """Build the content; None if an error or an object of fanout needs positions."""
     plain_objects = []
     for _, item in _flatten_lists((), items):
@@ -150,7 +144,7 @@ def _content_without_positions(items: Iterable[Any], namespace: str) -> Manifest
         if not _has_plain_texts(item):
             return None
         # Reached only for objects without any error; the first error restarts with positions.
-        plain_objects.append(_in_namespace(item, namespace))
+        plain_objects.append(_in_namespace(item))
     kinds, repeated = _index_objects(plain_objects)
     return ManifestContent(plain_objects=kinds, repeated=repeated)
 
@@ -164,7 +158,7 @@ def _index_objects(items: Sequence[Object]) -> tuple[ObjectsByKind, tuple[Object
     return kinds, tuple(key for key, number in keys.items() if number > 1)
 
 
-def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> ManifestContent:
+def _content_with_positions(manifest: Manifest, file: str) -> ManifestContent:
     own_objects: list[tuple[KRMObject, SourcePosition]] = []
     plain_objects: list[Object] = []
     findings: list[Finding] = []
@@ -172,7 +166,7 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
     nameless: list[DeclarationFailure] = []
     for position, item in _iterate_positions(manifest, file):
         if isinstance(item, Mapping) and _is_for_fanout(item):
-            data = _in_namespace(item, namespace)
+            data = _in_namespace(item)
             parsed, faults = validate_object(data)
             faults = (*faults, *_boolean_key_faults(item, position), *find_schedule_errors(parsed))
             if parsed is not None and parsed.kind in RECORDING_COMMANDS:
@@ -184,15 +178,15 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
             elif not any(_object_faults(data)):
                 left_out.append((ObjectKey.of(data), position))
             else:
-                nameless.append(_describe_nameless(item, position, namespace))
+                nameless.append(_describe_nameless(item, position))
         elif faults := tuple(_object_faults(item)):
-            nameless.append(_describe_nameless(item, position, namespace))
+            nameless.append(_describe_nameless(item, position))
         else:
             faults = (
                 *_text_faults(item),
                 *_boolean_key_faults(item["metadata"], position, ("metadata",)),
             )
-            plain_objects.append(_in_namespace(item, namespace))
+            plain_objects.append(_in_namespace(item))
         if faults:
             names = (get_value(item, ("kind",)), get_value(item, ("metadata", "name")))
             identity = "/".join(it for it in names if isinstance(it, str) and it)
@@ -206,14 +200,14 @@ def _content_with_positions(manifest: Manifest, file: str, namespace: str) -> Ma
     )
 
 
-def _describe_nameless(item: Any, position: SourcePosition, namespace: str) -> DeclarationFailure:
+def _describe_nameless(item: Any, position: SourcePosition) -> DeclarationFailure:
     """Describe an object without a name by its kind and namespace, as far as it has them."""
     source = f"{position.file}:{position.line()}"
     if not isinstance(item, Mapping):
         return DeclarationFailure(source)
     api_version, kind, meta = (item.get(key) for key in ("apiVersion", "kind", "metadata"))
     written = meta.get("namespace") if isinstance(meta, Mapping) else None
-    namespace = (written or namespace) if isinstance(written, str | None) else ""
+    namespace = (written or DEFAULT_NAMESPACE) if isinstance(written, str | None) else ""
     if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
         return DeclarationFailure(source, namespace=namespace)
     if _is_for_fanout(item):  # a misspelled kind counts as any, a misspelled group as ours
@@ -262,14 +256,13 @@ def _object_faults(item: Any) -> Iterator[FieldError]:
 def _has_plain_texts(item: Mapping[str, Any]) -> bool:
     """Return whether labels, annotations and values of a ConfigMap are certainly strings."""
     meta = item["metadata"]
-    for texts in (meta.get("labels"), meta.get("annotations")):
-        if texts and not (isinstance(texts, dict) and BOOLEAN_WORDS.isdisjoint(texts)):
-            return False
-        if texts and not all(value.__class__ is str for value in texts.values()):
-            return False
     data = item.get("data") if _is_config_map(item) else None
-    return not data or (
-        isinstance(data, dict) and all(value.__class__ is str for value in data.values())
+    return all(
+        isinstance(texts, dict)
+        and BOOLEAN_WORDS.isdisjoint(texts)
+        and all(value.__class__ is str for value in texts.values())
+        for texts in (meta.get("labels"), meta.get("annotations"), data)
+        if texts
     )
 
 
@@ -327,9 +320,9 @@ def _is_for_fanout(item: Mapping[str, Any]) -> bool:
     return "/" not in version or find_similar_name(group_of(version), (GROUP,)) == GROUP
 
 
-def _in_namespace(item: Mapping[str, Any], namespace: str) -> Object:
+def _in_namespace(item: Mapping[str, Any]) -> Object:
     """Return the object with a namespace. A copy, since YAML aliases share parts of objects."""
     meta = item.get("metadata")
     if not isinstance(meta, Mapping) or meta.get("namespace"):
         return item
-    return {**item, "metadata": {**meta, "namespace": namespace}}
+    return {**item, "metadata": {**meta, "namespace": DEFAULT_NAMESPACE}}

@@ -41,7 +41,7 @@ from fanout.plan.records.policy_records import (
 )
 from fanout.plan.records.policy_status import parse_status
 from fanout.ports import ObjectReader
-from fanout.values import Value, field, replace
+from fanout.values import Value, asdict, field, replace
 
 RECORDS_DIRECTORY = "records"
 FLAT_DIRECTORY = f"{RECORDS_DIRECTORY}/flat"  # files of the layout of earlier versions
@@ -124,7 +124,7 @@ def _sharded_path(file: str) -> str:
 
 
 class RecordContent(Value):
-    """Content of the file of a record."""
+    """Content of the file of a record: fields of its `RecordEntry`."""
 
     spec: RecordSpec
     uid: str = ""
@@ -483,20 +483,9 @@ def _read_records(
             _check_regular(entry)
             if entry.oid != first_commit.oid:
                 raise UnreadableStateError("was changed after it was recorded")
-            parsed[entry.oid] = previous.get(entry.oid) or parse_record(
-                _read_content(reader, entry), key
-            )
-            content = parsed[entry.oid]
-            records.append(
-                RecordEntry(
-                    name=name,
-                    at=first_commit.at,
-                    by=first_commit.by,
-                    spec=content.spec,
-                    uid=content.uid,
-                    groups=content.groups,
-                )
-            )
+            content = previous.get(entry.oid) or parse_record(_read_content(reader, entry), key)
+            parsed[entry.oid], at, by = content, first_commit.at, first_commit.by
+            records.append(RecordEntry(name=name, at=at, by=by, **asdict(content)))
         except UnreadableStateError as error:
             unreadable.append(
                 f"{escape_unprintable(file.path)} {error}; restore it, or remove it with git"

@@ -4,7 +4,7 @@ Records are taken in before, restrictions are read again before a publication, a
 deletions are released afterwards.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from math import inf
@@ -103,10 +103,7 @@ class ClusterOperation:
     def complete(self, dependencies: LoopDependencies) -> LoopDependencies:
         """Return the dependencies of the loop that makes these passes."""
         return replace(
-            dependencies,
-            run_pass=self.run_pass,
-            take_in=self.take_in,
-            list_requests=list_requests,
+            dependencies, run_pass=self.run_pass, take_in=self.take_in, list_requests=list_requests
         )
 
     @contextmanager
@@ -261,15 +258,12 @@ def _is_rewound(error: FanoutError | None) -> bool:
     return error is not None and error.reason == Reason.RECORDS_REWOUND
 
 
-class DeletionObserver:
+class DeletionObserver(LoopObserver):
     """Observer of the loop that removes the finalizer of objects whose removal is complete."""
 
     def __init__(self, finalizers: FinalizerWriter) -> None:
         """Use the finalizers of a cluster."""
         self._finalizers = finalizers
-
-    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
-        """Do nothing."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
         """Release the completed deletions of a pass."""

@@ -26,11 +26,7 @@ class DeclarationReader:
     """Declared objects in use, and what is known of changes since. Times are by `clock`."""
 
     def __init__(
-        self,
-        inventory: Inventory,
-        settling: SettlingTime,
-        log: LoopLog,
-        clock: Callable[[], float],
+        self, inventory: Inventory, settling: SettlingTime, log: LoopLog, clock: Callable[[], float]
     ) -> None:
         """Use what is declared now; after an error, that nothing can be read."""
         self._inventory = inventory

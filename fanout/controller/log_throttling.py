@@ -1,7 +1,7 @@
 """Log of the loop: what each pass did, and each problem once when it begins and ends."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 import structlog
 
@@ -9,37 +9,28 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.declared.finding import MAX_SEPARATE, group_findings
 from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
-from fanout.plan.actions import ActionKind, ActionResult
+from fanout.groups import group_pairs
+from fanout.plan.actions import ActionKind
 from fanout.reconcile.pass_results import PassReport
-from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pass_scope import PassMode, PassSubject, subject_of
 from fanout.reconcile.problem_aggregation import format_failed_outcomes, group_problems
 from fanout.telemetry.error_isolation import BARRIER
 
 _log = structlog.get_logger()
-_COUNT_NAMES = {
-    ActionKind.RELEASE: "released",
-    ActionKind.WRITE_DRAFT: "drafts_written",
-    ActionKind.DRAFT_REMOVAL: "removal_drafts_written",
-    ActionKind.PUBLISH: "published",
-    ActionKind.REMOVE_PACKAGE: "packages_removed",
-    ActionKind.REMOVE_DRAFT: "drafts_removed",
-    ActionKind.OPEN_REQUEST: "requests_opened",
-    ActionKind.UPDATE_REQUEST: "requests_updated",
-    ActionKind.CLOSE_REQUEST: "requests_closed",
-    ActionKind.SET_STATUS: "statuses_set",
-    ActionKind.MERGE_REQUEST: "requests_merged",
-    ActionKind.RECORD: "recorded",
-}
-_EVENT_NAMES = {
-    ActionKind.WRITE_DRAFT: "Draft written",
-    ActionKind.DRAFT_REMOVAL: "Removal draft written",
-    ActionKind.PUBLISH: "Published",
-    ActionKind.REMOVE_PACKAGE: "Package removed",
-    ActionKind.REMOVE_DRAFT: "Draft removed",
-    ActionKind.OPEN_REQUEST: "Pull request opened",
-    ActionKind.UPDATE_REQUEST: "Pull request updated",
-    ActionKind.CLOSE_REQUEST: "Pull request closed",
-    ActionKind.MERGE_REQUEST: "Pull request merged",
+# Name of the count of each kind, and message of a line about one action ("": there is none).
+_NAMES = {
+    ActionKind.RELEASE: ("released", ""),
+    ActionKind.WRITE_DRAFT: ("drafts_written", "Draft written"),
+    ActionKind.DRAFT_REMOVAL: ("removal_drafts_written", "Removal draft written"),
+    ActionKind.PUBLISH: ("published", "Published"),
+    ActionKind.REMOVE_PACKAGE: ("packages_removed", "Package removed"),
+    ActionKind.REMOVE_DRAFT: ("drafts_removed", "Draft removed"),
+    ActionKind.OPEN_REQUEST: ("requests_opened", "Pull request opened"),
+    ActionKind.UPDATE_REQUEST: ("requests_updated", "Pull request updated"),
+    ActionKind.CLOSE_REQUEST: ("requests_closed", "Pull request closed"),
+    ActionKind.SET_STATUS: ("statuses_set", ""),
+    ActionKind.MERGE_REQUEST: ("requests_merged", "Pull request merged"),
+    ActionKind.RECORD: ("recorded", ""),
 }
 
 
@@ -84,8 +75,8 @@ class LoopLog:
     def log_report(self, report: PassReport, mode: PassMode, triggers: Iterable[str]) -> None:
         """Log a pass: its actions, new problems, and problems that ended."""
         for outcome in report.outcomes:
-            action = outcome.action
-            if outcome.is_done and action.kind in _EVENT_NAMES:
+            action, (_, message) = outcome.action, _NAMES[outcome.action.kind]
+            if outcome.is_done and message:
                 fields = {
                     "policy": f"{action.namespace}/{action.policy}" if action.policy else "",
                     "variant": action.variant,
@@ -95,9 +86,9 @@ class LoopLog:
                     "path": action.path,
                 }
                 known = {name: value for name, value in fields.items() if value}
-                _log.info(_EVENT_NAMES[action.kind], **known)
-        done_counts = Counter(_COUNT_NAMES[it.action.kind] for it in report.outcomes if it.is_done)
-        counts = {name: done_counts[name] for name in _COUNT_NAMES.values() if done_counts[name]}
+                _log.info(message, **known)
+        done_counts = Counter(it.action.kind for it in report.outcomes if it.is_done)
+        counts = {name: done_counts[it] for it, (name, _) in _NAMES.items() if done_counts[it]}
         failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}
         deferred = {"deferred": len(report.deferred_outcomes)} if report.deferred_outcomes else {}
         log = _log.info if counts else _log.debug
@@ -109,15 +100,13 @@ class LoopLog:
             "Recorded object is not declared",
             "Recorded object is declared again, or removed",
         )
-        failures: defaultdict[tuple[str, str], list[ActionResult]] = defaultdict(list)
-        for outcome in report.failed_outcomes:
-            action = outcome.action
-            failures[action.namespace, action.policy or action.variant].append(outcome)
-        policies_by_problem: defaultdict[str, list[str]] = defaultdict(list)
-        policies_by_ended_problem: defaultdict[str, list[str]] = defaultdict(list)
+        failures = group_pairs((subject_of(it.action), it) for it in report.failed_outcomes)
+        # Each with the title of its policy.
+        all_new: list[tuple[str, str]] = []
+        all_ended: list[tuple[str, str]] = []
         for item in report.pass_plan.policies:
             resolved = item.resolved_policy
-            failed_actions = failures.get((resolved.namespace, resolved.name), ())
+            failed_actions = failures.get(PassSubject(resolved.namespace, resolved.name), ())
             try:
                 with BARRIER:
                     # Equal problems of many variants are joined.
@@ -126,13 +115,11 @@ class LoopLog:
             except FanoutError as error:
                 problems = [str(error)]
             new_problems, ended_problems = self._compare_problems(item.title, problems)
-            for sentence in new_problems:
-                policies_by_problem[sentence].append(item.title)
-            for sentence in ended_problems:
-                policies_by_ended_problem[sentence].append(item.title)
-        for policy, sentence in _group_by_problem(policies_by_problem):
+            all_new += ((sentence, item.title) for sentence in new_problems)
+            all_ended += ((sentence, item.title) for sentence in ended_problems)
+        for policy, sentence in _group_by_problem(all_new):
             _log.warning("Policy has a problem", policy=policy, problem=sentence)
-        for policy, sentence in _group_by_problem(policies_by_ended_problem):
+        for policy, sentence in _group_by_problem(all_ended):
             _log.info("Problem of a policy is gone", policy=policy, problem=sentence)
 
     def _log_changes(
@@ -154,8 +141,8 @@ class LoopLog:
         return new_problems, [sentence for sentence in previous if sentence not in current]
 
 
-def _group_by_problem(news: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+def _group_by_problem(news: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Yield policy and problem; a problem of many policies is yielded once with all names."""
-    for sentence, policies in news.items():
+    for sentence, policies in group_pairs(news).items():
         policy_names = policies if len(policies) <= MAX_SEPARATE else [format_names(policies)]
         yield from ((policy, sentence) for policy in policy_names)

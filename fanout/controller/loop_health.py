@@ -48,12 +48,13 @@ class ScheduledPass(Value):
 class LoopObserver(Protocol):
     """Observer of the loop, called on the loop's thread. What it raises ends nothing."""
 
-    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
+    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:  # noqa: ARG002 of observers
         """Take note of a round that begins.
 
         `waits` has the seconds since each of its keys was queued, without keys that an earlier
         round failed to serve. `declared`: what its keys were derived from.
         """
+        return
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:
         """Take note of a round that ended: with its pass, its error, or nothing to evaluate."""

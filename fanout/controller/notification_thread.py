@@ -1,6 +1,6 @@
 """Delivery of notifications beside the loop: an address that hangs holds up no pass."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -8,8 +8,7 @@ from threading import Event, Thread
 
 import structlog
 
-from fanout.controller.loop_health import ScheduledPass
-from fanout.declared.declared_objects import DeclaredObjects
+from fanout.controller.loop_health import LoopObserver, ScheduledPass
 from fanout.errors import FanoutError
 from fanout.present.notifications.notifier import Notifier
 from fanout.telemetry.error_isolation import run_isolated
@@ -20,7 +19,7 @@ _GRACE = 1.0  # seconds that a delivery has when the process ends; what it does 
 _log = structlog.get_logger()
 
 
-class NotificationThread:
+class NotificationThread(LoopObserver):
     """Observer of the loop that has events of each pass delivered by a thread of its own."""
 
     def __init__(self, notifier: Notifier, clock: Callable[[], datetime]) -> None:
@@ -30,9 +29,6 @@ class NotificationThread:
         self._wake = Event()
         self._stopped = False
         self._problems: dict[str, str] = {}
-
-    def begin_round(self, waits: Sequence[float], declared: DeclaredObjects) -> None:
-        """Do nothing."""
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
         """Queue the events of a pass, and wake the thread."""

@@ -354,8 +354,7 @@ class RunLoop:
         if due:  # also where it came due after the keys of this round
             triggers.add(Trigger.SWEEP)
         instants = {
-            TriggerKey(Trigger.SWEEP, it.namespace, it.name): it.next_start(now)
-            for it in table.schedules
+            TriggerKey(Trigger.SWEEP, *it.promotion): it.next_start(now) for it in table.schedules
         }
         evaluated = publishable | requested
         made_pass = None

@@ -37,8 +37,7 @@ _ONE_SECOND = timedelta(seconds=1)
 class ScheduledSweep(Value):
     """A PromotionPolicy with a valid schedule, and the policies and variants it names."""
 
-    namespace: str
-    name: str
+    promotion: PassSubject
     schedule: CronSchedule
     zone: ZoneInfo
     deadline: timedelta | None
@@ -48,7 +47,7 @@ class ScheduledSweep(Value):
     @property
     def key(self) -> str:
         """Name of the PromotionPolicy in the sweep log."""
-        return f"{self.namespace}/{self.name}"
+        return "/".join(self.promotion)
 
     def log_entry(self, at: datetime) -> LoggedSweep:
         """Build the sweep log entry for sweeps done up to an instant."""
@@ -186,11 +185,8 @@ def find_obsolete(
     recorded: Mapping[str, LoggedSweep], known_policies: Iterable[str], table: SweepTimetable
 ) -> set[str]:
     """Return the logged PromotionPolicies that are no longer declared, none if that is unclear."""
-    return (
-        set(recorded).intersection(known_policies) - table.promotion_policies
-        if table.complete
-        else set()
-    )
+    obsolete = set(recorded).intersection(known_policies) - table.promotion_policies
+    return obsolete if table.complete else set()
 
 
 def _schedule_of(promotion: PromotionPolicy, declared: DeclaredObjects) -> ScheduledSweep | None:
@@ -206,7 +202,7 @@ def _schedule_of(promotion: PromotionPolicy, declared: DeclaredObjects) -> Sched
         if it.metadata.namespace == space and it.metadata.name in promotion.spec.variants
     }
     return ScheduledSweep(
-        *_subject(promotion),
+        _subject(promotion),
         schedule=parse_schedule(promotion.spec.schedule),
         zone=parse_zone(promotion.spec.time_zone or UTC_NAME),
         deadline=None if deadline is None else timedelta(seconds=deadline),

@@ -25,7 +25,7 @@ from apscheduler.triggers.date import DateTrigger
 
 from fanout.api.reasons import Reason
 from fanout.errors import Denied, RateLimited, Unavailable
-from fanout.plan.actions import ActionKind
+from fanout.plan.actions import ActionKind, ActionResult, PlanAction
 from fanout.plan.changes.next_drafts import DraftLimit
 from fanout.reconcile.pass_results import PassReport, PolicyResult
 from fanout.reconcile.pass_scope import PassSubject, subject_of
@@ -321,24 +321,18 @@ class RoundFairness:
         """Take in the results of a pass."""
         if self.limit is None:
             return
-        shares = Counter(
-            subject_of(it.action)
-            for it in report.outcomes
-            if it.action.kind is ActionKind.WRITE_DRAFT
-        )
+
+        def list_drafts(outcomes: Iterable[ActionResult]) -> list[PlanAction]:
+            return [it.action for it in outcomes if it.action.kind is ActionKind.WRITE_DRAFT]
+
+        shares = Counter(map(subject_of, list_drafts(report.outcomes)))
         evaluated = set(map(_subject_of, report.pass_plan.policies))
         full = {it for it, number in shares.items() if number >= self.limit.number}
         self._unfinished = self._unfinished - evaluated | full
-        failed = {
-            (it.action.namespace, it.action.repository)
-            for it in report.failed_outcomes
-            if it.action.kind is ActionKind.WRITE_DRAFT and it.reason != Reason.REMOTE_MOVED
-        }
-        done = {
-            (it.action.namespace, it.action.repository)
-            for it in report.outcomes
-            if it.is_done and it.action.kind is ActionKind.WRITE_DRAFT
-        }
+        lost = (it for it in report.failed_outcomes if it.reason != Reason.REMOTE_MOVED)
+        failed = {(it.namespace, it.repository) for it in list_drafts(lost)}
+        written = list_drafts(it for it in report.outcomes if it.is_done)
+        done = {(it.namespace, it.repository) for it in written}
         self.limit = replace(self.limit, failing=self.limit.failing - done | failed)
 
     def count_rounds(self, report: PassReport) -> int:

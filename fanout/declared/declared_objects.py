@@ -114,6 +114,11 @@ class DeclaredObjects(Value):
         return {**self.served_scopes, **read_scopes(definitions)}
 
     @property
+    def declarations(self) -> tuple[UpstreamPolicy | PackageVariant, ...]:
+        """Policies and hand-written variants."""
+        return (*self.policies, *self.variants)
+
+    @property
     def own_count(self) -> int:
         """Number of objects of fanout's own kinds, usable or not."""
         policies = (*self.policies, *self.promotions)

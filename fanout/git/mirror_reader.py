@@ -22,7 +22,11 @@ from fanout.package.tree_ids import DIRECTORY_MODE, TreeEntry
 from fanout.plan.observation.repository_state import Commit, PathState
 
 _OID = re.compile(r"[0-9a-f]{40}")
-_FILE_MODES = {int(FileMode.BLOB_EXECUTABLE): "100755", int(FileMode.LINK): "120000"}
+_MODES = {
+    int(FileMode.BLOB_EXECUTABLE): "100755",
+    int(FileMode.LINK): "120000",
+    int(FileMode.TREE): DIRECTORY_MODE,
+}
 _TREE = int(ObjectType.TREE)
 _COMMIT = int(ObjectType.COMMIT)
 _BLOB = int(ObjectType.BLOB)
@@ -204,14 +208,9 @@ class MirrorReader:
 
     def directory(self, tree: str, limits: SizeLimits) -> Mapping[str, TreeEntry]:
         """Return the files and directories directly in a tree, by name."""
-        entries: dict[str, TreeEntry] = {}
-        for mode, raw_name, child in parse_tree(self._directory(tree, "", limits)):
-            name = _decode_name(raw_name, "")
-            is_directory = mode == FileMode.TREE
-            entries[name] = TreeEntry(
-                DIRECTORY_MODE if is_directory else _normalize_mode(mode, name), child
-            )
-        return entries
+        rows = parse_tree(self._directory(tree, "", limits))
+        named = ((_decode_name(raw_name, ""), mode, child) for mode, raw_name, child in rows)
+        return {name: TreeEntry(_normalize_mode(mode, name), child) for name, mode, child in named}
 
     def entry(self, tree: str, name: str) -> TreeEntry | None:
         """Return the file of this name directly in a tree, or None."""
@@ -383,7 +382,7 @@ def _normalize_mode(mode: int, path: str) -> str:
             remedy="commit its files instead",
         )
     # Very old commits have group-writable files; git writes them as plain ones today.
-    return _FILE_MODES.get(mode, "100644")
+    return _MODES.get(mode, "100644")
 
 
 def _wrong_kind(oid: str, actual: int, expected: int) -> InvalidInput:

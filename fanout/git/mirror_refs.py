@@ -39,28 +39,21 @@ def check_ref(ref: str) -> str:
     return ref
 
 
-class RefPatterns:
-    """Set of refs, given by full names and by prefixes that end with ``/*``."""
+def select_refs(refs: Mapping[str, str], patterns: Iterable[str]) -> dict[str, str]:
+    """Return the refs with these full names, or with prefixes that end with ``/*``, and their ids.
 
-    def __init__(self, patterns: Iterable[str]) -> None:
-        """Parse the patterns. Raises InvalidInput for one that names neither branches nor tags."""
-        self.names: set[str] = set()
-        prefixes: set[str] = set()
-        for pattern in patterns:
-            if pattern.endswith("/*"):
-                check_ref(f"{pattern[:-1]}x")
-                prefixes.add(pattern[:-1])
-            else:
-                self.names.add(check_ref(pattern))
-        self.prefixes = tuple(sorted(prefixes))
-
-    def __contains__(self, ref: str) -> bool:
-        # A name that is not UTF-8 was decoded with backslashes, which no valid ref contains.
-        return (ref in self.names or ref.startswith(self.prefixes)) and "\\" not in ref
-
-    def select(self, refs: Mapping[str, str]) -> dict[str, str]:
-        """Return the refs that match, with their ids."""
-        return {ref: oid for ref, oid in refs.items() if ref in self}
+    Raises InvalidInput for a pattern that names neither branches nor tags.
+    """
+    names: set[str] = set()
+    prefixes: tuple[str, ...] = ()
+    for pattern in patterns:
+        prefix = pattern.removesuffix("*") if pattern.endswith("/*") else ""
+        check_ref(f"{prefix}x" if prefix else pattern)
+        prefixes += (prefix,) if prefix else ()
+        names.add(pattern)
+    # A name that is not UTF-8 was decoded with backslashes, which no valid ref contains.
+    matching = (ref for ref in refs if ref in names or ref.startswith(prefixes))
+    return {ref: refs[ref] for ref in matching if "\\" not in ref}
 
 
 def listed_name(ref: str) -> str:

@@ -24,6 +24,7 @@ from fanout.git.push import apply_change, check_change
 from fanout.git.remote_access import RemoteAccess, parse_address, remove_stale_keys
 from fanout.git.remote_listing import ListingMemo, list_remote, read_head_branch
 from fanout.git.remote_workers import RemoteTimeout, RemoteWorkers
+from fanout.groups import group_pairs
 from fanout.package.package_limits import DEFAULT_SIZES, SizeLimits
 from fanout.plan.observation.repository_state import (
     PushedChange,
@@ -99,9 +100,7 @@ class MirrorStore:
         self, requests: Sequence[RefListingRequest], max_age: float = 0.0
     ) -> Mapping[str, RefListing | FanoutError]:
         """List each repository at most once, and fetch at most once; return listings by remote."""
-        by_remote: dict[str, list[RefListingRequest]] = {}
-        for request in requests:
-            by_remote.setdefault(request.remote.key, []).append(request)
+        by_remote = group_pairs((it.remote.key, it) for it in requests)
         # A remote that hangs is reported at once, however recent its last listing is.
         recent = {
             key: self._workers.find_refusal(key) or self._find_recent(it, max_age)
@@ -148,10 +147,9 @@ class MirrorStore:
         self, changes: Sequence[RepositoryChange]
     ) -> Mapping[str, PushedChange | FanoutError]:
         """Write and push the changes; return the written refs or an error by remote."""
-        by_remote: dict[str, list[RepositoryChange]] = {}
+        by_remote = group_pairs((it.remote.key, it) for it in changes)
         efforts: dict[str, int] = {}  # estimated as the number of drafts and commits
         for change in changes:
-            by_remote.setdefault(change.remote.key, []).append(change)
             merged = sum(len(merge.drafts) for merge in change.merges)
             effort = len(change.branches) + merged + len(change.files)
             efforts[change.remote.key] = max(effort, efforts.get(change.remote.key, 0))
@@ -234,12 +232,8 @@ class MirrorStore:
     def _resolve_access(self, remote: Remote) -> RemoteAccess:
         repository_address = parse_address(remote.url, self._allowed)
         is_anonymous = not (self._lends_credentials or remote.is_own)
-        if not remote.secret:
-            return RemoteAccess(
-                repository_address, name=remote.credentials, is_anonymous=is_anonymous
-            )
-        secret = self._secrets(remote.namespace, remote.secret)
-        if secret is None:
+        secret = self._secrets(remote.namespace, remote.secret) if remote.secret else None
+        if remote.secret and secret is None:
             raise Denied(
                 f"secret {remote.secret!r} was not found",
                 reason="SecretUnusable",

@@ -14,15 +14,7 @@ from threading import Lock
 from fanout.errors import Bug, ErrorLocation, InvalidInput
 from fanout.git.git_errors import missing_object_error
 from fanout.git.mirror_reader import MAX_TIMESTAMP, MirrorReader, describe_invalid_date, open_mirror
-from fanout.git.pack import (
-    BLOB,
-    COMMIT,
-    LARGE_OFFSET,
-    TREE,
-    DeltaWriter,
-    PackWriter,
-    compute_object_id,
-)
+from fanout.git.pack import BLOB, COMMIT, TREE, DeltaWriter, PackWriter, compute_object_id
 from fanout.git.tree_editor import BaseTree, ReadTree, TreeEditor, check_path
 from fanout.package.tree_ids import TreeEntry
 from fanout.plan.commit_statement import format_vendor_message, split_statements
@@ -146,19 +138,18 @@ class PackageLayout:
         return ids[-1]
 
 
-class PackageLayouts:
-    """Memo of the layouts of one change, by paths and modes."""
+FindLayout = Callable[[Mapping[str, TreeEntry]], PackageLayout]
+"""Function that returns the layout of a package; raises what `PackageLayout` raises."""
 
-    def __init__(self) -> None:
-        self._layout = cache(PackageLayout)
 
-    def layout_of(self, entries: Mapping[str, TreeEntry]) -> PackageLayout:
-        """Return the layout of a package. Raises InvalidInput and Bug as `PackageLayout` does."""
-        return self._layout(tuple(entries), tuple([mode for mode, _ in entries.values()]))
+def memoize_layouts() -> FindLayout:
+    """Return a function that has a memo of the layouts of one change, by paths and modes."""
+    build = cache(PackageLayout)
+    return lambda entries: build(tuple(entries), tuple([mode for mode, _ in entries.values()]))
 
 
 def tree_reader(
-    change: RepositoryChange, reader: MirrorReader, layouts: PackageLayouts
+    change: RepositoryChange, reader: MirrorReader, find_layout: FindLayout
 ) -> ReadTree:
     """Return a reader of directories of the mirror and of those the change will write."""
     new_trees: dict[str, bytes] = {}
@@ -173,7 +164,7 @@ def tree_reader(
         # Computed only on the first miss: only a package inside another new package needs it.
         if not reader.has(oid) and not new_trees:
             for item in change.trees:
-                layouts.layout_of(item.entries).write(item.entries, add)
+                find_layout(item.entries).write(item.entries, add)
         return new_trees[oid] if oid in new_trees else reader.raw_tree(oid)
 
     return read
@@ -229,9 +220,7 @@ class ObjectWriter:
     next one is built.
     """
 
-    def __init__(self, large_offset: int = LARGE_OFFSET) -> None:
-        """Create a writer; `large_offset` is as in `PackWriter`."""
-        self._large_offset = large_offset
+    def __init__(self) -> None:
         self._lock = Lock()
 
     def write(self, mirror: Path, change: RepositoryChange) -> WrittenObjects:
@@ -243,7 +232,7 @@ class ObjectWriter:
         """
         with self._lock, open_mirror(mirror) as reader:
             check_dependencies(change, reader)
-            pack = PackWriter(mirror, self._large_offset)
+            pack = PackWriter(mirror)
             refs = _ChangeWriter(change, reader, pack).write_all()
         return WrittenObjects(refs, pack.finish())
 
@@ -255,8 +244,8 @@ class _ChangeWriter:
         self._change = change
         self._reader = reader
         self._pack = pack
-        self._layouts = PackageLayouts()
-        self._read = tree_reader(change, reader, self._layouts)
+        self._find_layout = memoize_layouts()
+        self._read = tree_reader(change, reader, self._find_layout)
         self._delta_writer = DeltaWriter(pack, lambda oid: reader.has(oid.hex()))
         self._base_trees: dict[str, BaseTree] = {}  # by commit
         self._written_blobs: set[str] = set()
@@ -296,7 +285,7 @@ class _ChangeWriter:
         return head
 
     def _write_package(self, entries: Mapping[str, TreeEntry]) -> bytes:
-        layout = self._layouts.layout_of(entries)
+        layout = self._find_layout(entries)
         blobs, written_blobs = self._change.blobs, self._written_blobs
         for path, (_, oid) in entries.items():
             if oid not in written_blobs and oid in blobs:

@@ -34,10 +34,9 @@ _INSERT_HEADERS = (b"", *(bytes([count]) for count in range(1, _MAX_INSERT + 1))
 class PackWriter:
     """Collector of the objects of one pack, which are visible after `finish`. Not thread-safe."""
 
-    def __init__(self, mirror: Path, large_offset: int = LARGE_OFFSET) -> None:
-        """Prepare a pack; offsets of at least `large_offset` bytes are written with 64 bits."""
+    def __init__(self, mirror: Path) -> None:
+        """Prepare a pack of the mirror."""
         self._directory = mirror / "objects" / "pack"
-        self._large_offset = large_offset
         self._size = 12
         self._pieces: list[bytes] = []
         # id → offset, checksum, object's size
@@ -153,7 +152,7 @@ class PackWriter:
         large_offsets: list[int] = []
         entries: list[int] = []
         for offset in offsets:
-            if offset < self._large_offset:
+            if offset < LARGE_OFFSET:
                 entries.append(offset)
             else:
                 entries.append(_IS_LARGE | len(large_offsets))

@@ -23,10 +23,10 @@ from fanout.git.mirror import mirror_state, repack_if_due
 from fanout.git.mirror_reader import open_mirror
 from fanout.git.mirror_refs import (
     FORBIDDEN_IN_REF,
-    RefPatterns,
     listed_name,
     parse_refs,
     read_listed_refs,
+    select_refs,
     write_refs,
 )
 from fanout.git.remote_access import RemoteAccess
@@ -122,7 +122,7 @@ def list_remote(
         ids = {name: oid for name, oid in refs.items() if name not in peeled}
         # An annotated tag stands for the commit behind it.
         commits = {name: peeled.get(f"{name}{_PEELED_SUFFIX}", oid) for name, oid in ids.items()}
-    kept_refs = RefPatterns(keep).select(ids)
+    kept_refs = select_refs(ids, keep)
     previous_refs = read_listed_refs(mirror)
     unfetched = _fetch_missing(git, mirror, access, kept_refs, allowed)
     listed_refs = {

@@ -59,7 +59,6 @@ class RemoteTask:
     """Work on one remote by one thread."""
 
     key: str
-    started: float = field(default_factory=monotonic)
     waited: float = 0.0  # seconds for others, before what it is waiting for now
     waiting_since: float | None = None  # by the monotonic clock
     group: int = 0  # process group of the git that it waits for

@@ -10,7 +10,7 @@ from fanout.kube.api_inventory import ApiInventory
 from fanout.kube.finalizers import RemovalFinalizers
 from fanout.kube.installation_lease import InstallationLease
 from fanout.kube.object_sources import WatchedObjects
-from fanout.kube.pending_records import ApiPendingRecords, PendingRecordWatch
+from fanout.kube.pending_records import ApiPendingRecords, build_record_watches
 from fanout.kube.status_writer import ApiStatusWriter
 from fanout.ports import Credentials, Secrets, read_secret_keys
 from fanout.telemetry.redaction import Redactor
@@ -83,7 +83,7 @@ class ApiCluster:
         # Lambdas, because `notify` sets the functions later.
         on_change, on_record = lambda: self._on_change(), lambda: self._on_record()  # noqa: PLW0108
         self._source = WatchedObjects(connection, on_change)
-        self._records = PendingRecordWatch(connection, on_record)
+        self._record_watches = build_record_watches(connection, on_record)
         self.inventory = ApiInventory(self._source)
         self.finalizers = RemovalFinalizers(connection)
         self.pending_records = ApiPendingRecords(connection)
@@ -94,11 +94,13 @@ class ApiCluster:
         """Watch objects and records while open. Raises InvalidInput, Denied or Unavailable."""
         try:
             self._source.start()
-            self._records.start()
+            for watch in self._record_watches:
+                watch.start()
             yield
         finally:
             self._source.stop()
-            self._records.stop()
+            for watch in self._record_watches:
+                watch.stop()
 
     def notify(
         self,

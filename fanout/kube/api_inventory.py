@@ -124,12 +124,7 @@ def find_unserved_version(key: VersionedKind, served: ServedKinds) -> Unreadable
     return UnreadableKind(problem, "name a version that is served", is_version=True)
 
 
-_OWN_KINDS: tuple[type[KRMObject], ...] = (
-    Repository,
-    UpstreamPolicy,
-    PackageVariant,
-    PromotionPolicy,
-)
+_OWN_KINDS = (Repository, UpstreamPolicy, PackageVariant, PromotionPolicy)
 
 
 class ApiPosition(Value):
@@ -204,11 +199,7 @@ class ApiInventory:
         The next reading has them, or lacks the policies and variants that need them.
         """
         declared, new = self.read(), set[VersionedKind]()
-        declarations: list[UpstreamPolicy | PackageVariant] = [
-            *declared.policies,
-            *declared.variants,
-        ]
-        for declaration in declarations:
+        for declaration in declared.declarations:
             key = key_of(declaration)
             previous = self._injected.get(key, frozenset())
             added = frozenset(injected.get(key, ())) - previous

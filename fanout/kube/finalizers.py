@@ -42,8 +42,7 @@ class RemovalFinalizers:
 
     def add_missing(self, declared: DeclaredObjects) -> DeclaredObjects:
         """Add the finalizer where it is missing; return the objects that have it."""
-        declarations: list[Declaration] = [*declared.policies, *declared.variants]
-        present = [it for it in declarations if not it.is_being_deleted]
+        present = [it for it in declared.declarations if not it.is_being_deleted]
         missing = [
             it
             for it in present
@@ -79,15 +78,11 @@ class RemovalFinalizers:
         """Remove the finalizer of deleted objects; the next pass repeats what failed."""
         for declaration, error in self._change(declarations, is_added=False):
             subject = f"{declaration.metadata.namespace}/{declaration.metadata.name}"
+            log = _log.bind(kind=declaration.kind, object=subject)
             if error is None:
-                _log.info("Deletion completed", kind=declaration.kind, object=subject)
+                log.info("Deletion completed")
             else:
-                _log.warning(
-                    "Finalizer not removed",
-                    kind=declaration.kind,
-                    object=subject,
-                    problem=str(error),
-                )
+                log.warning("Finalizer not removed", problem=str(error))
 
     def _change(
         self, declarations: Collection[Declaration], *, is_added: bool

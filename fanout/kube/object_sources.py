@@ -16,7 +16,7 @@ from fanout.errors import FanoutError
 from fanout.kube.api_connection import ApiConnection
 from fanout.kube.object_watch import ObjectWatch, read_name
 from fanout.kube.resource_discovery import (
-    DEFINITION_TYPE,
+    DEFINITIONS_PATH,
     METADATA_ACCEPT,
     ResourceType,
     ServedKinds,
@@ -42,7 +42,7 @@ class ListedKind(Value):
     @property
     def path(self) -> str:
         """Path of the list, with a query if it does not have all objects of the kind."""
-        path = self.resource_type.path_in(self.namespace)
+        path = self.resource_type.path(self.namespace)
         if (self.resource_type.group, self.resource_type.kind) != own_kind(PackageVariant):
             return path
         # Those of policies are written by fanout, and read by nobody who decides.
@@ -145,7 +145,7 @@ class WatchedObjects:
         self._notify = notify
         self._ended_changes = 0  # of watches that have ended, and their ends
         self._watches: dict[ListedKind, ObjectWatch[Object]] = {}
-        self._definitions = ObjectWatch(connection, DEFINITION_TYPE.path, _read_definition, notify)
+        self._definitions = ObjectWatch(connection, DEFINITIONS_PATH, _read_definition, notify)
         self._discovered: ServedKinds | None = None
         self._discovered_at = 0.0  # by the monotonic clock
         self._discovery_changes = 0
@@ -246,7 +246,7 @@ class WatchedObjects:
         Many clusters have hundreds, which are some megabytes with their schemas. What matters
         before a removal is whether the kind of a target goes with all its objects.
         """
-        document = self._connection.get(DEFINITION_TYPE.path, METADATA_ACCEPT)
+        document = self._connection.get(DEFINITIONS_PATH, METADATA_ACCEPT)
         created = {
             read_name(item): datetime.fromisoformat(item["metadata"]["creationTimestamp"])
             for item in document.get("items") or ()

@@ -14,12 +14,7 @@ from typing import Any, Generic, TypeVar
 import structlog
 
 from fanout.errors import Bug, Denied, FanoutError, Unavailable
-from fanout.kube.api_connection import (
-    LISTED_AGAIN_REMEDY,
-    ApiConnection,
-    NotServed,
-    WatchExpired,
-)
+from fanout.kube.api_connection import LISTED_AGAIN_REMEDY, ApiConnection, NotServed, WatchExpired
 from fanout.retries import choose_pause
 from fanout.selection.cluster_objects import has_same_content
 from fanout.telemetry.error_isolation import BARRIER

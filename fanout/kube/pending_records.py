@@ -40,7 +40,6 @@ from fanout.plan.records.record_listing import (
 )
 from fanout.plan.written_objects import ObjectName
 from fanout.telemetry.error_isolation import run_isolated
-from fanout.values import Value
 
 # API servers need seconds until a policy that was written is in force in all of them.
 IN_FORCE_AFTER = timedelta(minutes=1)
@@ -53,13 +52,6 @@ _ADMISSION_PLURALS = {
 _MATCH_DEFAULTS = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectSelector": {}}
 _RULE_DEFAULTS = {"scope": "*"}
 _SERVICE_ACCOUNT_PREFIX = "system:serviceaccount:"
-
-
-class AdmissionState(Value):
-    """State of the admission policies: a problem, or since when they are in force."""
-
-    problem: FanoutError | None = None
-    since: datetime | None = None
 
 
 class AdmissionCheck:
@@ -77,8 +69,11 @@ class AdmissionCheck:
             return user.removeprefix(_SERVICE_ACCOUNT_PREFIX).replace(":", "/")
         return DEFAULT_SERVICE_ACCOUNT
 
-    def read(self) -> AdmissionState:
-        """Compare the policies and bindings with those that fanout prints. Raises Unavailable."""
+    def read(self) -> tuple[FanoutError | None, datetime | None]:
+        """Compare the policies and bindings with those that fanout prints.
+
+        Returns a problem, or since when they are in force. Raises Unavailable.
+        """
         account = DEFAULT_SERVICE_ACCOUNT
         try:
             account = self._service_account
@@ -88,15 +83,13 @@ class AdmissionCheck:
             is_default = account == DEFAULT_SERVICE_ACCOUNT
             option = "" if is_default else f" --service-account {account}"
             command = f"fanout crds --admission{option} | kubectl apply --server-side -f -"
-            return AdmissionState(
-                InvalidInput(
-                    "no record is taken in, because nothing proves who created it:"
-                    f" {error.problem}",
-                    reason="AdmissionMissing",
-                    remedy=f"run `{command}`",
-                )
+            problem = InvalidInput(
+                f"no record is taken in, because nothing proves who created it: {error.problem}",
+                reason="AdmissionMissing",
+                remedy=f"run `{command}`",
             )
-        return AdmissionState(since=max(written) + IN_FORCE_AFTER)
+            return problem, None
+        return None, max(written) + IN_FORCE_AFTER
 
 
 def _check(connection: ApiConnection, expected: Mapping[str, Any]) -> datetime:
@@ -145,8 +138,7 @@ class ApiPendingRecords:
         objects = self._list(f"{Record.SELECTABLE}=")
         # After the lists: what they have was created under these policies, if it was created since
         # these were written.
-        admission = self._admission.read()
-        return RecordListing(objects, admission.problem, admission.since)
+        return RecordListing(objects, *self._admission.read())
 
     def read_recorded(self) -> Sequence[RecordObject]:
         """List what is on record. Raises Denied, NotServed and Unavailable."""
@@ -201,30 +193,17 @@ def _run_all(calls: Mapping[str, Callable[[], None]]) -> Mapping[str, FanoutErro
     return {name: it for name, it in zip(calls, errors, strict=True) if it is not None}
 
 
-class PendingRecordWatch:
-    """Watch that tells when there are objects that may have to be taken in."""
+def build_record_watches(
+    connection: ApiConnection, notify: Callable[[], None]
+) -> Sequence[ObjectWatch[str]]:
+    """Return watches that tell when there are objects that may have to be taken in."""
 
-    def __init__(self, connection: ApiConnection, notify: Callable[[], None]) -> None:
-        """Watch nothing yet. `notify` is called on another thread."""
+    def pending_uid(item: Any) -> str | None:
+        # None leaves out an object that is taken in.
+        return None if item.get("status", {}).get("record") else item["metadata"]["uid"]
 
-        def pending_uid(item: Any) -> str | None:
-            # None leaves out an object that is taken in.
-            return None if item.get("status", {}).get("record") else item["metadata"]["uid"]
-
-        self._watches = [
-            ObjectWatch(connection, object_path(kind.__name__), pending_uid, notify)
-            for kind in RECORD_MODELS
-        ]
-
-    def start(self) -> None:
-        """Begin to watch. Raises Unavailable."""
-        for watch in self._watches:
-            watch.start()
-
-    def stop(self) -> None:
-        """End the watches."""
-        for watch in self._watches:
-            watch.stop()
+    paths = map(object_path, _PLURALS)
+    return [ObjectWatch(connection, path, pending_uid, notify) for path in paths]
 
 
 def write_record_status(
@@ -323,7 +302,7 @@ class RecordCreation:
     def __init__(self, connection: ApiConnection) -> None:
         """Use the connection of the person who records."""
         self._connection = connection
-        self._created: list[tuple[str, str, str]] = []  # kind, namespace, name
+        self._created: dict[str, str] = {}  # paths by kind and name
 
     @cached_property
     def user(self) -> ClusterUser:
@@ -345,16 +324,13 @@ class RecordCreation:
             "metadata": {
                 "namespace": namespace,
                 "generateName": f"{words}-",
-                "annotations": {
-                    **metadata.get("annotations", {}),
-                    Label.BY.value: self.user.name,
-                },
+                "annotations": {**metadata.get("annotations", {}), Label.BY.value: self.user.name},
             },
         }
-        path = f"{object_path(kind, namespace)}?fieldValidation=Strict"
-        created = self._connection.send("POST", path, manifest)
+        path = object_path(kind, namespace)
+        created = self._connection.send("POST", f"{path}?fieldValidation=Strict", manifest)
         name: str = created["metadata"]["name"]
-        self._created.append((kind, namespace, name))
+        self._created[f"{kind}/{name}"] = f"{path}/{name}"
         return name
 
     def _refuse_unproven(self, spec: Mapping[str, Any], namespace: str) -> None:
@@ -378,8 +354,5 @@ class RecordCreation:
 
     def read_states(self) -> Mapping[str, RecordState]:
         """Return the state of each object that was created here, by kind and name."""
-        states: dict[str, RecordState] = {}
-        for kind, namespace, name in self._created:
-            item = self._connection.get(f"{object_path(kind, namespace)}/{name}")
-            states[f"{kind}/{name}"] = read_state(item.get("status") or {})
-        return states
+        items = {name: self._connection.get(path) for name, path in self._created.items()}
+        return {name: read_state(item.get("status") or {}) for name, item in items.items()}

@@ -30,30 +30,14 @@ class ResourceType(Value):
         """The `apiVersion` of its objects."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
-    @property
-    def path(self) -> str:
-        """Path of the list of its objects in all namespaces."""
-        return self.path_in("")
-
-    def path_in(self, namespace: str) -> str:
-        """Return the path of the list of its objects in a namespace; "" stands for all."""
+    def path(self, namespace: str = "") -> str:
+        """Return the path of the list of its objects in one namespace, or in all."""
         prefix = f"/apis/{self.group}" if self.group else "/api"
         inside = f"/namespaces/{namespace}" if namespace else ""
         return f"{prefix}/{self.version}{inside}/{self.plural}"
 
-    def path_of(self, namespace: str, name: str) -> str:
-        """Return the path of one object in a namespace."""
-        prefix, _, plural = self.path.rpartition("/")
-        return f"{prefix}/namespaces/{namespace}/{plural}/{name}"
 
-
-DEFINITION_TYPE = ResourceType(
-    "apiextensions.k8s.io",
-    "v1",
-    "CustomResourceDefinition",
-    "customresourcedefinitions",
-    is_namespaced=False,
-)
+DEFINITIONS_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class ServedKinds:
@@ -129,10 +113,7 @@ class ServedKinds:
 
     def scopes(self) -> Mapping[tuple[str, str], bool]:
         """Return whether objects are in namespaces, by (group, kind)."""
-        return {
-            kind: next(iter(versions.values())).is_namespaced
-            for kind, versions in self._versions.items()
-        }
+        return {kind: types[0].is_namespaced for kind, types in self.types_by_kind().items()}
 
 
 def describe_unserved_kind(kind: str, group: str) -> str:
@@ -157,7 +138,7 @@ def discover_kinds(connection: ApiConnection) -> ServedKinds:
         if "list" in resource.get("verbs", ())
     ]
     try:
-        document = connection.get(DEFINITION_TYPE.path, METADATA_ACCEPT)
+        document = connection.get(DEFINITIONS_PATH, METADATA_ACCEPT)
     except (Denied, NotServed):  # definitions must not be listed
         return ServedKinds(resource_types)
     created = {

@@ -150,7 +150,7 @@ class ApiStatusWriter:
         for kind in (*_KINDS, *RECORD_KINDS):
             resource_type = served.require_own(kind)
             digest = digest_record if kind in RECORD_KINDS else digest_object
-            watch = ObjectWatch(self._connection, resource_type.path, digest, notify)
+            watch = ObjectWatch(self._connection, resource_type.path(), digest, notify)
             self._types[kind], self._watches[kind] = resource_type, watch
             watch.start()
 
@@ -396,4 +396,4 @@ class ApiStatusWriter:
         }
 
     def _path_of(self, name: ObjectName) -> str:
-        return self._types[name.kind].path_of(name.namespace, name.name)
+        return f"{self._types[name.kind].path(name.namespace)}/{name.name}"

@@ -26,7 +26,7 @@ from fanout.reconcile.observation.upstream_packages import (
 )
 from fanout.reconcile.policy_phases import ObservedPolicy, RenderedPolicy, SelectedPolicy
 from fanout.reconcile.world import World
-from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier
+from fanout.telemetry.error_isolation import BARRIER, ErrorBarrier, run_isolated
 from fanout.values import Value, replace
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.package_rendering import render_variant
@@ -193,14 +193,9 @@ class DraftRenderer(Value, kw_only=True):
             return Hold(Reason.NO_REVISION, sentence, who=who)
         if unfetched := _find_unfetched(observed, revision):
             return unfetched
-        try:
-            with BARRIER:
-                commit = observed.revisions[revision]
-                return self.packages.get_package(
-                    resolved_policy, revision, commit, self.declared.scopes
-                )
-        except FanoutError as error:
-            return error
+        commit, get_package = observed.revisions[revision], self.packages.get_package
+        scopes = self.declared.scopes
+        return run_isolated(partial(get_package, resolved_policy, revision, commit, scopes))
 
     def _choose_candidate(
         self,
@@ -246,10 +241,8 @@ class DraftRenderer(Value, kw_only=True):
 
 def _find_unfetched(observed: ObservedPolicy, revision: str) -> InvalidInput | None:
     """Return why the objects of a tag cannot be had from the server, or None."""
-    tag, listing = (
-        get_upstream_tag(observed.resolved_policy, revision),
-        observed.inputs.upstream_listing,
-    )
+    tag = get_upstream_tag(observed.resolved_policy, revision)
+    listing = observed.inputs.upstream_listing
     unfetched = listing.unfetched if isinstance(listing, RefListing) else {}
     if (error := unfetched.get(f"refs/tags/{tag}")) is None:
         return None

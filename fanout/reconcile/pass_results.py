@@ -4,7 +4,7 @@ All commands and the log read them.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from operator import itemgetter
@@ -142,12 +142,9 @@ class PolicyResult(Value, kw_only=True):
         )
 
     @property
-    def records(self) -> tuple[RecordEntry, ...]:
+    def records(self) -> Sequence[RecordEntry]:
         """Records of the policy; hand-written variants of a namespace share one policy state."""
-        if self.resolved_policy.upstream_policy is not None:
-            return self.policy_state.records
-        name = self.resolved_policy.name
-        return tuple(it for it in self.policy_state.records if name in it.spec.variants)
+        return self.resolved_policy.select_records(self.policy_state.records)
 
     @property
     def title(self) -> str:

@@ -50,7 +50,7 @@ def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[P
     """Return all policies and variants that are declared in one namespace, or in all."""
     return frozenset(
         PassSubject(item.metadata.namespace, item.metadata.name)
-        for item in (*declared.policies, *declared.variants)
+        for item in declared.declarations
         if namespace in ("", item.metadata.namespace)
     )
 
@@ -58,7 +58,7 @@ def list_subjects(declared: DeclaredObjects, namespace: str = "") -> frozenset[P
 def list_requests(declared: DeclaredObjects) -> dict[PassSubject, str]:
     """Return the annotation by which people ask for a pass, of those objects that have it."""
     requests: dict[PassSubject, str] = {}
-    for item in (*declared.policies, *declared.variants):
+    for item in declared.declarations:
         meta = declared.positions[key_of(item)].value["metadata"]
         value = (meta.get("annotations") or {}).get(Label.REQUESTED_AT)
         if value:

@@ -56,11 +56,7 @@ from fanout.plan.pull_requests.request_holds import (
 from fanout.plan.push_refusals import find_standing, show_refusals, with_standing
 from fanout.plan.records.policy_records import active_records
 from fanout.plan.records.policy_status import RecordedStatus
-from fanout.plan.records.trace_changes import (
-    build_trace_actions,
-    find_due_traces,
-    find_last_stop,
-)
+from fanout.plan.records.trace_changes import build_trace_actions, find_due_traces, find_last_stop
 from fanout.plan.rendered_variant import without_candidate
 from fanout.plan.variant_observation import with_waiting_decisions
 from fanout.reconcile.draft_rendering import DraftRenderer
@@ -133,18 +129,17 @@ class PolicyEvaluator(Value, kw_only=True):
         # When the policy is evaluated again, although nothing of it may have changed.
         states = inputs.path_ownership.own_states
         failures = (it.forge.failure for it in states if it.forge is not None)
-        instants: list[datetime | None] = [
-            it.until for it in failures if isinstance(it, RateLimited)
-        ]
-        instants.append(find_retry_time(result.status.requests.values(), self.now))
-        if inputs.budget is not None:
-            instants.append(inputs.budget.retry_at)
-        if inputs.resolved_policy.key in self.prober.unanswered:
-            instants.append(self.now + ANSWER_PAUSE)
+        is_unanswered = inputs.resolved_policy.key in self.prober.unanswered
+        instants = (
+            *(it.until for it in failures if isinstance(it, RateLimited)),
+            find_retry_time(result.status.requests.values(), self.now),
+            inputs.budget.retry_at if inputs.budget is not None else None,
+            self.now + ANSWER_PAUSE if is_unanswered else None,
+        )
         listing = inputs.upstream_listing
         result = replace(
             result,
-            retry_at=min((it for it in instants if it is not None), default=None),
+            retry_at=min(filter(None, instants), default=None),
             upstream_failure=listing if isinstance(listing, FanoutError) else None,
             template_warnings=plan.warnings if plan is not None else (),
         )
@@ -205,15 +200,9 @@ class PolicyEvaluator(Value, kw_only=True):
         except FanoutError as error:
             result, plan = self._stopped_result(corrected, status, error), None
         # No trace of records that are incomplete or were put back.
-        if (
-            policy_state.failure is not None
-            or policy_state.unreadable
-            or policy_state.outdated
-            or policy_state.rewound
-            or any(
-                RecordBaseline.build(inputs, self.world.setup, self.now).find_lost_traces(inputs)
-            )
-        ):
+        is_incomplete = policy_state.failure or policy_state.unreadable or policy_state.outdated
+        baseline = RecordBaseline.build(inputs, self.world.setup, self.now)
+        if is_incomplete or policy_state.rewound or any(baseline.find_lost_traces(inputs)):
             return result, plan
         records_key, ownership = resolved_policy.records_key, inputs.path_ownership
         last_stop = find_last_stop(policy_state.records)

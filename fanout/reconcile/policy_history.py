@@ -8,6 +8,7 @@ publications are those on record, and what only its commits show is missing.
 from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.errors import FanoutError
+from fanout.groups import group_pairs
 from fanout.plan.history.admission import (
     find_admission,
     index_records,
@@ -25,7 +26,6 @@ from fanout.plan.history.recorded_publications import (
     parse_publication_commit,
 )
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.records.policy_records import RecordsKey
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import ObjectReader
 from fanout.reconcile.history.publication_history import PublicationHistory, PublicationMemo
@@ -57,18 +57,15 @@ def read_repository_history(
     `recorded`: its publications on record; `reported_commits`: commits that evidence names, by
     stage; `own_identity`: "name <email>" of fanout's commits. Raises Unavailable, InvalidInput.
     """
-    numbers: dict[str, set[int]] = {}
-    merges_by_path: dict[str, set[str]] = {}
-    for publication in recorded:
-        path = publication.path
-        number = parse_publication_number(publication.line.tag, path)
-        numbers.setdefault(path, set()).add(number)
-        merges_by_path.setdefault(path, set()).add(publication.line.merge)
+    numbers = group_pairs(
+        (it.path, parse_publication_number(it.line.tag, it.path)) for it in recorded
+    )
+    merges_by_path = group_pairs((it.path, it.line.merge) for it in recorded)
     memo = PublicationMemo()
     unrecorded: list[RecordedPublication] = []
     for spec in (variant.spec for variant in variants):
         newest = state.publication_numbers.get(spec.path, 0)
-        missing = set(range(1, newest + 1)) - numbers.get(spec.path, set())
+        missing = set(range(1, newest + 1)).difference(numbers.get(spec.path, ()))
         history = PublicationHistory(reader, state, spec, memo)
         unrecorded += [
             RecordedPublication(
@@ -89,13 +86,11 @@ def read_repository_history(
         for oid in sorted(merges)
         if reader.has(oid)
     }
-    paths: dict[str, set[str]] = {}
-    for publication in publications:
-        paths.setdefault(publication.stage, set()).add(publication.path)
+    paths = group_pairs((it.stage, it.path) for it in publications)
     reported: dict[tuple[str, str, str], list[str]] = {}
     for stage in paths.keys() & reported_commits.keys():
         for oid in sorted(it for it in reported_commits[stage] if reader.has(it)):
-            for path, package in reader.paths(oid, sorted(paths[stage])).items():
+            for path, package in reader.paths(oid, sorted(set(paths[stage]))).items():
                 if package.tree is not None:
                     reported.setdefault((stage, path, package.tree), []).append(oid)
     return RepositoryHistory(commits, tuple(unrecorded), reported)
@@ -118,20 +113,15 @@ def read_policy_history(world: World, item: PolicyResult) -> PolicyHistory:
     Raises Unavailable if the records cannot be read.
     """
     resolved = item.resolved_policy
-    is_policy = resolved.upstream_policy is not None
-    key = RecordsKey(resolved.namespace, resolved.name if is_policy else "")
-    history = derive_history(world.records.read_status_revisions(key))
-    if not is_policy:
+    history = derive_history(world.records.read_status_revisions(resolved.records_key))
+    if resolved.upstream_policy is None:
         publications = tuple(it for it in history.publications if it.variant == resolved.name)
         history = RecordedHistory(publications, ())
     index = index_records(item.records)
-    variants_by_place: dict[str, list[RenderedVariant]] = {}
-    recorded_by_place: dict[str, list[RecordedPublication]] = {}
-    for variant in item.variants:
-        place = variant.observed.repository_state.identity
-        variants_by_place.setdefault(place, []).append(variant)
-    for publication in history.publications:
-        recorded_by_place.setdefault(publication.repository, []).append(publication)
+    variants_by_place = group_pairs(
+        (it.observed.repository_state.identity, it) for it in item.variants
+    )
+    recorded_by_place = group_pairs((it.repository, it) for it in history.publications)
     identity = world.setup.identity
     repositories: dict[str, RepositoryHistory] = {}
     failures: dict[str, FanoutError] = {}

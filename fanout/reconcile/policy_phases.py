@@ -63,15 +63,8 @@ class PolicyInputs(KeyedValue, kw_only=True):
 
     @property
     def own_records(self) -> Sequence[RecordEntry]:
-        """Return the active records of the policy.
-
-        Hand-written variants of a namespace share their records; each has those that name it.
-        """
-        records = active_records(self.policy_state.records)
-        if self.resolved_policy.upstream_policy is not None:
-            return records
-        name = self.resolved_policy.name
-        return [it for it in records if name in it.spec.variants]
+        """Return the active records of the policy."""
+        return self.resolved_policy.select_records(active_records(self.policy_state.records))
 
     def read_resolutions(self, now: datetime) -> tuple[ConflictResolution, ...]:
         """Return the resolutions of merge conflicts on record that are not dated in the future."""

@@ -5,11 +5,12 @@ fail all targets. Such a line states the number and names the first few.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fanout.api.durations import format_instant
 from fanout.api.text_fields import list_first, pluralize
 from fanout.gates.gate_wording import format_names
+from fanout.groups import group_pairs
 from fanout.plan.actions import ActionResult
 from fanout.reconcile.pass_results import PassProblem, PolicyResult
 from fanout.values import Value
@@ -45,10 +46,9 @@ class ProblemGroup(Value):
 
 def group_problems(problems: Iterable[PassProblem]) -> Iterator[ProblemGroup]:
     """Yield one group per policy, reason and sentence, in the order of first occurrence."""
-    groups: dict[tuple[object, ...], list[PassProblem]] = {}
-    for problem in problems:
-        key = (problem.policy, problem.noun, problem.reason, problem.failed, _anonymize(problem))
-        groups.setdefault(key, []).append(problem)
+    groups = group_pairs(
+        ((it.policy, it.noun, it.reason, it.failed, _anonymize(it)), it) for it in problems
+    )
     for group in groups.values():
         is_repeated = all(problem.again for problem in group)
         subjects = tuple(it.target_name or it.subject for it in group)
@@ -79,25 +79,18 @@ def format_lines(groups: Iterable[ProblemGroup]) -> Iterator[tuple[bool, str]]:
 
 def format_failed_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
     """Yield a sentence for each problem: a failed push is one, for all drafts it contained."""
-    for problem, failed in _group_by_problem(outcomes).items():
+    for problem, failed in group_pairs((it.problem, it) for it in outcomes).items():
         yield f"{list_first([it.action.sentence() for it in failed], 1)}: {problem}"
 
 
 def format_deferred_outcomes(outcomes: Iterable[ActionResult]) -> Iterator[str]:
     """Yield a sentence for each limit or refusal: how many actions wait, and until when."""
-    for problem, waiting in _group_by_problem(outcomes).items():
+    for problem, waiting in group_pairs((it.problem, it) for it in outcomes).items():
         instant = min((it.until for it in waiting if it.until is not None), default=None)
         until = f" until {format_instant(instant)}" if instant is not None else ""
         number = pluralize(len(waiting), "action")
         verb = "waits" if len(waiting) == 1 else "wait"
         yield f"{number} {verb}{until}: {problem}"
-
-
-def _group_by_problem(outcomes: Iterable[ActionResult]) -> Mapping[str, Sequence[ActionResult]]:
-    by_problem: dict[str, list[ActionResult]] = {}
-    for outcome in outcomes:
-        by_problem.setdefault(outcome.problem, []).append(outcome)
-    return by_problem
 
 
 def count_failures(problems: Iterable[PassProblem]) -> str:

@@ -13,11 +13,7 @@ from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, key_of
 from fanout.errors import Bug, FanoutError
 from fanout.plan.changes.policy_plan import PolicyPlan, join_plans
 from fanout.plan.changes.publication_messages import CommitSettings, with_merge_messages
-from fanout.plan.observation.repository_state import (
-    RefListing,
-    RepositoryAccess,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import RefListing, RepositoryAccess, RepositoryState
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.commit_templates import CommitMessages, build_commit_messages
 from fanout.reconcile.draft_rendering import DraftRenderer
@@ -57,10 +53,7 @@ from fanout.reconcile.pull_requests.request_planner import (
     RequestTextBuilder,
     plan_others,
 )
-from fanout.reconcile.records.lost_records import (
-    find_lost_policies,
-    stop_lost_policies,
-)
+from fanout.reconcile.records.lost_records import find_lost_policies, stop_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
 from fanout.reconcile.selection.policy_resolution import (
@@ -69,7 +62,6 @@ from fanout.reconcile.selection.policy_resolution import (
     are_all_promotions_read,
     find_promotions,
     full_branch_name,
-    list_declarations,
     repository_key,
     with_error,
 )
@@ -106,6 +98,7 @@ class _PassContext(Value):
     ) -> PolicyInputs:
         """Build the inputs of one policy; `results` holds the policies evaluated before it."""
         scope, declared = self.scope, self.evaluator.declared
+        declaration = resolved_policy.declaration
         ownership = scope.path_ownership.for_policy(
             resolved_policy,
             self.repository_states,
@@ -125,9 +118,7 @@ class _PassContext(Value):
             listings=self.listings,
             promotions=find_promotions(resolved_policy, declared.promotions),
             is_sweep=self.evaluator.mode.is_sweep_for(resolved_policy),
-            budget=self.budgets.get_budget(resolved_policy.declaration)
-            if resolved_policy.declaration is not None
-            else None,
+            budget=self.budgets.get_budget(declaration) if declaration is not None else None,
             all_promotions_read=are_all_promotions_read(declared, resolved_policy.namespace),
             removal_doubt=find_removal_doubt(
                 declared, resolved_policy.upstream_policy, self.evaluator.now
@@ -242,7 +233,7 @@ class Reconciler:
         lost.
         """
         phase, setup = self._world.counters.times.phase, self._world.setup
-        self._budgets.begin_pass(now, (*list_declarations(declared), *declared.promotions))
+        self._budgets.begin_pass(now, (*declared.declarations, *declared.promotions))
         self.function_results.begin_pass()
         resolved_policies = self._resolve_policies(declared).policies
         with phase("records"):
@@ -334,18 +325,15 @@ class Reconciler:
         paths = self._ownership_memo.count_claims(ownership.policy_paths, writing_accesses)
         self._conditions.begin_pass()
         world = self._world
-        limits, results = world.setup.limits, self.function_results
+        results = self.function_results
         renderer = DraftRenderer(
             world=world,
             declared=declared,
             policy_memo=self._policy_memo,
             packages=self._packages,
-            merger=DraftMerger(world.git, world.counters, limits, results, self._content_cache),
+            merger=DraftMerger(world, results, self._content_cache),
             function_results=results,
             rollback_selector=self._rollback,
-        )
-        prober = CheckProber(
-            world.sandbox, world.probes, declared.objects, now, world.setup.check_namespaces
         )
         evaluator = PolicyEvaluator(
             world=world,
@@ -353,7 +341,7 @@ class Reconciler:
             mode=mode,
             now=now,
             renderer=renderer,
-            prober=prober,
+            prober=CheckProber(world, declared.objects, now),
             edit_detector=self._edit_detector,
             conditions=self._conditions,
             policy_memo=self._policy_memo,

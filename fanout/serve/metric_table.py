@@ -50,9 +50,7 @@ RECONCILE_ERRORS: Final = Metric(
     ("reason",),
 )
 RECONCILE_SECONDS: Final = Metric(
-    "fanout_reconcile_duration_seconds",
-    MetricType.HISTOGRAM,
-    "Duration of passes.",
+    "fanout_reconcile_duration_seconds", MetricType.HISTOGRAM, "Duration of passes."
 )
 PHASE_SECONDS: Final = Metric(
     "fanout_reconcile_phase_seconds_total", _COUNTER, "Time of passes by phase.", ("phase",)

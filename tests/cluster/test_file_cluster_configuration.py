@@ -13,7 +13,7 @@ HEAD = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n"
 def test_a_configuration_is_read(tmp_path):
     path = tmp_path / "fanout.yaml"
     path.write_text(HEAD + "installId: eu\n")
-    assert read_configuration(path).install_id == "eu"
+    assert read_configuration(path)[0].install_id == "eu"
 
 
 REFUSED = [
@@ -57,6 +57,6 @@ def test_a_file_that_is_not_there_is_reported(tmp_path):
 def test_records_are_a_url_or_an_object_with_a_secret(tmp_path, text, url, secret):
     path = tmp_path / "config.yaml"
     path.write_text(f"apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\n{text}\n")
-    records = read_configuration(path).records
+    records = read_configuration(path)[0].records
     assert records.url == url
     assert (records.secret_ref.name if records.secret_ref else None) == secret

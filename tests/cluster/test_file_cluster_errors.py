@@ -88,7 +88,7 @@ def test_declared_and_cluster_objects_of_all_files(tmp_path):
     assert (declared.left_out, declared.unread) == ((), ())
 
 
-def test_an_object_without_a_namespace_is_in_the_given_one(tmp_path):
+def test_an_object_without_a_namespace_is_in_the_default_one(tmp_path):
     write(
         tmp_path,
         {
@@ -97,9 +97,9 @@ def test_an_object_without_a_namespace_is_in_the_given_one(tmp_path):
             "c.yaml": "{apiVersion: v1, kind: Secret, metadata: {name: two, namespace: null}}",
         },
     )
-    declared = FileCluster([tmp_path], namespace="team").read()
-    assert declared.repositories[0].metadata.namespace == "team"
-    assert list(declared.objects.of_kind("", "Secret")) == [("team", "one"), ("team", "two")]
+    declared = FileCluster([tmp_path]).read()
+    assert declared.repositories[0].metadata.namespace == "default"
+    assert list(declared.objects.of_kind("", "Secret")) == [("default", "one"), ("default", "two")]
 
 
 REGION = "{apiVersion: infra.example.com/v1, kind: Region, metadata: {name: eu}, spec: {size: 1}}"
@@ -121,7 +121,7 @@ def test_a_cluster_scoped_object_is_in_no_namespace(tmp_path):
             "d.yaml": REGIONS.replace("SCOPE", "Cluster"),
         },
     )
-    objects = FileCluster([tmp_path], namespace="team").read().objects
+    objects = FileCluster([tmp_path]).read().objects
     assert list(objects.of_kind("", "Node")) == [("", "one"), ("", "two")]
     [region] = objects.of_kind("infra.example.com", "Region").values()
     assert region["metadata"] == {"name": "eu"}
@@ -129,18 +129,18 @@ def test_a_cluster_scoped_object_is_in_no_namespace(tmp_path):
 
 def test_a_kind_has_the_scope_of_its_definition_as_it_is_now(tmp_path):
     write(tmp_path, {"a.yaml": REGION, "b.yaml": REGIONS.replace("SCOPE", "Namespaced")})
-    cluster = FileCluster([tmp_path], "team")
+    cluster = FileCluster([tmp_path])
 
     def keys():
         return list(cluster.read().objects.of_kind("infra.example.com", "Region"))
 
-    assert keys() == [("team", "eu")]
+    assert keys() == [("default", "eu")]
     write(tmp_path, {"b.yaml": REGIONS.replace("SCOPE", "Cluster")})
     assert keys() == [("", "eu")]
     write(tmp_path, {"a.yaml": REGION.replace("size: 1", "size: 2")})
     assert keys() == [("", "eu")]
     (tmp_path / "b.yaml").unlink()
-    assert keys() == [("team", "eu")]
+    assert keys() == [("default", "eu")]
 
 
 def test_a_repeated_cluster_scoped_object_may_be_missed_in_any_namespace(tmp_path):
@@ -148,7 +148,7 @@ def test_a_repeated_cluster_scoped_object_may_be_missed_in_any_namespace(tmp_pat
         tmp_path,
         {"a.yaml": REGION, "b.yaml": REGION, "c.yaml": REGIONS.replace("SCOPE", "Cluster")},
     )
-    declared = FileCluster([tmp_path], namespace="team").read()
+    declared = FileCluster([tmp_path]).read()
     [failure] = declared.unusable
     assert (failure.kind, failure.namespace) == (("infra.example.com", "Region"), "")
 

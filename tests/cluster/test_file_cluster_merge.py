@@ -22,7 +22,7 @@ def contents(objects_by_file, previous):
     for name, rows in sorted(objects_by_file.items()):
         text = "---\n".join(ROW.format(kind=kind, name=at, value=v) for kind, at, v in rows)
         if (name, text) not in previous:
-            previous[name, text] = read_content(text.encode(), name, "default")
+            previous[name, text] = read_content(text.encode(), name)
         read[name] = previous[name, text]
     return read
 

@@ -30,8 +30,7 @@ def at(text):
 
 def timed(schedule, zone="UTC", deadline=None, jitter=0, name="production"):
     return ScheduledSweep(
-        "platform",
-        name,
+        PassSubject("platform", name),
         parse_schedule(schedule),
         parse_zone(zone),
         None if deadline is None else timedelta(seconds=deadline),

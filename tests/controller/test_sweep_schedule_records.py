@@ -13,11 +13,12 @@ from fanout.controller.sweep_schedule import ScheduledSweep, SweepState, SweepTi
 from fanout.git.mirror import create_bare
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.observation.repository_state import CommitIdentity, Remote
+from fanout.reconcile.pass_scope import PassSubject
 from fanout.telemetry.metrics import Counters
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOURLY = ScheduledSweep(
-    "default", "p", parse_schedule("@hourly"), parse_zone("UTC"), None, frozenset()
+    PassSubject("default", "p"), parse_schedule("@hourly"), parse_zone("UTC"), None, frozenset()
 )
 
 

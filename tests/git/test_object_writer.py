@@ -280,22 +280,24 @@ def test_drafts_of_a_wide_directory_are_small(base, tmp_path):
 
 
 @pytest.mark.parametrize("limit", [100, 4_000, 14_000, 1 << 20])
-def test_large_offsets_are_indexed_as_git_does_it(base, tmp_path, limit):
+def test_large_offsets_are_indexed_as_git_does_it(base, tmp_path, limit, monkeypatch):
     """Offsets above the limit stand in the table of 64-bit offsets; git reads them there."""
+    monkeypatch.setattr("fanout.git.pack.LARGE_OFFSET", limit + 1)
     for name in ("large", "git"):
         shutil.copytree(base.mirror, tmp_path / name)
     for pack in (tmp_path / "large/objects/pack").glob("*.pack"):
         git(tmp_path / "large", "index-pack", f"--index-version=2,{limit}", str(pack))
-    written = ObjectWriter(limit + 1).write(tmp_path / "large", forty(base))
+    written = ObjectWriter().write(tmp_path / "large", forty(base))
     by_git = FastImport().write(tmp_path / "git", forty(base))
     assert written.refs == by_git.refs
     sound(tmp_path / "large", written.refs, f"--index-version=2,{limit}")
 
 
-def test_objects_at_large_offsets_are_read(base, tmp_path):
+def test_objects_at_large_offsets_are_read(base, tmp_path, monkeypatch):
+    monkeypatch.setattr("fanout.git.pack.LARGE_OFFSET", 4_000)
     shutil.copytree(base.mirror, tmp_path / "m.git")
     change = forty(base)
-    refs = ObjectWriter(4_000).write(tmp_path / "m.git", change).refs
+    refs = ObjectWriter().write(tmp_path / "m.git", change).refs
     with open_mirror(tmp_path / "m.git") as reader:
         for update, stored in zip(change.branches, change.trees, strict=True):
             [path] = update.commits[0].trees_by_path

@@ -212,7 +212,7 @@ def await_age(server: KubeServer) -> None:
     That is a minute, unless IN_FORCE_AFTER is replaced.
     """
     with connected(server) as connection:
-        since = AdmissionCheck(connection).read().since
+        _, since = AdmissionCheck(connection).read()
     assert since is not None
     wait_until(lambda: datetime.now(UTC) >= since, "the policies are too young")
 

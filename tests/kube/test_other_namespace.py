@@ -103,9 +103,9 @@ def test_the_page_installs_into_another_namespace(empty_server, shell, pod):
     mount_token(empty_server, pod, "gitops", "fanout-controller")
     connection = open_pod_connection()
     await_admission(connection)
-    state = AdmissionCheck(connection).read()
-    assert state.problem is None
-    assert state.since is not None
+    problem, since = AdmissionCheck(connection).read()
+    assert problem is None
+    assert since is not None
 
 
 def test_the_remedy_names_the_account_of_the_controller(empty_server, shell, pod):
@@ -115,14 +115,14 @@ def test_the_remedy_names_the_account_of_the_controller(empty_server, shell, pod
     await_admission(connection)
     # The policies of the base, which are for the account in fanout-system.
     run("kubectl apply --server-side --force-conflicts -f deploy/admission.yaml")
-    problem = AdmissionCheck(connection).read().problem
+    problem, _ = AdmissionCheck(connection).read()
     assert problem is not None
     assert "differs from the one of this version of fanout" in problem.problem
     (command,) = re.findall("`fanout ([^|]+) [|] ([^`]+)`", problem.remedy)
     code, printed = run_line(f"fanout {command[0]}")
     assert code == 0, printed
     empty_server.kubectl(*command[1].split()[1:], stdin=printed)
-    assert AdmissionCheck(connection).read().problem is None
+    assert AdmissionCheck(connection).read()[0] is None
 
 
 def test_a_pod_connects_as_its_service_account(empty_server, pod):

@@ -541,7 +541,7 @@ def test_a_record_says_that_it_waits_for_the_admission_policies(company: Company
 
 def reads_admission(company: Company) -> bool:
     with connected(company.server) as connection:
-        return AdmissionCheck(connection).read().problem is None
+        return AdmissionCheck(connection).read()[0] is None
 
 
 EFFECTLESS = [

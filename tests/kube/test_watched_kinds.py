@@ -12,7 +12,7 @@ from fanout.kube import object_sources
 from fanout.kube.api_connection import JSON_TYPE, ApiConnection
 from fanout.kube.object_sources import ListedKind, WatchedObjects
 from fanout.kube.object_watch import ObjectWatch, read_name
-from fanout.kube.resource_discovery import DEFINITION_TYPE, ResourceType
+from fanout.kube.resource_discovery import DEFINITIONS_PATH, ResourceType
 
 METRICS = ("metrics.k8s.io", "PodMetrics", "v1beta1")
 DEPLOYMENT = ("apps", "Deployment", "v1")
@@ -48,7 +48,7 @@ class PlayedConnection:
             if self.failure is not None:
                 raise self.failure
             return {"items": self.groups}
-        if path == "/api" or path == DEFINITION_TYPE.path:
+        if path == "/api" or path == DEFINITIONS_PATH:
             return {"items": [], "metadata": {"resourceVersion": "1"}}
         self.number += 1
         return {"items": self.items, "metadata": {"resourceVersion": str(self.number)}}

@@ -11,7 +11,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.evaluation_budget import MAX_NEW_EXCESSES
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.memo.resolution_memo import ResolutionMemo
-from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, list_declarations
+from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.sandbox.evaluator import ProcessSandbox
 from fanout.sandbox.worker_protocol import WorkerLimits
 from fanout.telemetry.metrics import Counters
@@ -69,7 +69,7 @@ def test_sound_policies_behind_costly_ones_of_their_namespace_have_their_values_
 
     def resolve(passes: int) -> dict[str, ResolvedPolicy]:
         """Make one more pass, over what is declared as before."""
-        budgets.begin_pass(NOW + timedelta(seconds=passes), list_declarations(declared))
+        budgets.begin_pass(NOW + timedelta(seconds=passes), declared.declarations)
         return {it.title: it for it in memo.resolve(declared).policies}
 
     before = 0

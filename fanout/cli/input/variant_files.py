@@ -189,7 +189,6 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
 
 def _run_merger(program: Program, work: Callable[[DraftMerger], Result]) -> Result:
     """Run the work on a merger, repeated until all its pending inputs are answered."""
-    world, answers = program.world, program.reconciler.function_results
-    limits, contents = world.setup.limits, PackageContentCache()
-    merger = DraftMerger(world.git, world.counters, limits, answers, contents)
+    answers = program.reconciler.function_results
+    merger = DraftMerger(program.world, answers, PackageContentCache())
     return answers.run_until_answered(lambda _: work(merger))

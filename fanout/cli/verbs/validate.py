@@ -12,7 +12,7 @@ from fanout.cli.output.printer import print_value, write_lines
 from fanout.cli.process_exit import ExitCode, not_found
 from fanout.cli.settings import REPORT_FORMATS, Settings
 from fanout.cli.startup import open_sandbox
-from fanout.cluster.file_cluster import read_located_configuration
+from fanout.cluster.file_cluster import read_configuration
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.declared.declared_objects import ObjectKey, locate_broken
 from fanout.declared.finding import Finding, group_findings, serialize_finding
@@ -72,7 +72,7 @@ def command(settings: Settings, *, strict: bool) -> ExitCode:
         secrets = FileSecrets(Redactor(), settings.state_dir / "secrets")
         secret_findings = (*find_missing_secrets(declared, secrets),)
         if settings.config:  # without one nobody knows what an administrator lists
-            configuration, position = read_located_configuration(settings.config)
+            configuration, position = read_configuration(settings.config)
             key = ObjectKey(GROUP, configuration.kind, "", configuration.metadata.name)
             locate = partial(locate_broken, key, position)
             findings += (

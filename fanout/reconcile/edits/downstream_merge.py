@@ -10,24 +10,20 @@ from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
-from fanout.ports import GitStore
 from fanout.reconcile.function_result_cache import FunctionResultCache
 from fanout.reconcile.observation.repository_access import (
     OpenReader,
     PackageContentCache,
     open_one_at_a_time,
 )
-from fanout.telemetry.metrics import Counters
+from fanout.reconcile.world import World
 from fanout.values import Value, replace
-from fanout.variants.render_model import RenderLimits
 
 
 class DraftMerger(Value):
     """Merges people's edits into renderings."""
 
-    git: GitStore
-    counters: Counters
-    limits: RenderLimits
+    world: World
     function_results: FunctionResultCache
     content_cache: PackageContentCache
 
@@ -37,8 +33,8 @@ class DraftMerger(Value):
         Raises InvalidInput, with file and line, for what cannot be merged, InputPending if the
         pipeline of an adopted package needs a function result first, and what Git raises.
         """
-        self.counters.add("merges")
-        with open_one_at_a_time(self.git) as open_reader:
+        self.world.counters.add("merges")
+        with open_one_at_a_time(self.world.git) as open_reader:
             edits = _MergeInputs(variant.observed, self, open_reader).collect_edits()
         package, rendering = variant.selected.package, variant.rendering
         assert rendering is not None, "what is merged is rendered"
@@ -49,7 +45,7 @@ class DraftMerger(Value):
         entries = rendering.entries.items()
         files = {path: (entry.mode, data_by_oid[entry.oid]) for path, entry in entries}
         merge_result = merge_edits(files, edits, variant.observed.choices)
-        self.limits.check_sizes(file_sizes(merge_result.files))
+        self.world.setup.limits.check_sizes(file_sizes(merge_result.files))
         return replace(variant, merged=merge_result)
 
     def read_draft_change(self, variant: ObservedVariant) -> FilesChange | None:
@@ -59,7 +55,7 @@ class DraftMerger(Value):
         """
         if variant.draft is None or variant.draft.tree is None:
             return None
-        with open_one_at_a_time(self.git) as open_reader:
+        with open_one_at_a_time(self.world.git) as open_reader:
             return _MergeInputs(variant, self, open_reader).draft_change(
                 variant.repository_state, variant.spec.path, variant.draft, variant.draft.tree
             )
@@ -70,11 +66,12 @@ class DraftMerger(Value):
         """Return people's change to an adopted package since it was cloned; None without origin."""
         if variant.origin is None:
             return None
-        with self.git.reader(variant.origin.upstream) as reader:
+        with self.world.git.reader(variant.origin.upstream) as reader:
             origin_files = self.content_cache.read_files(
                 reader, variant.spec.namespace, variant.origin.tree
             )
-        return find_clone_edits(origin_files, local, self.limits, self.function_results.results)
+        limits, results = self.world.setup.limits, self.function_results.results
+        return find_clone_edits(origin_files, local, limits, results)
 
 
 class _MergeInputs(Value):

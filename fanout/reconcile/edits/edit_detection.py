@@ -7,15 +7,16 @@ next revision is affected. A tag that moved upstream stops its policy (`upstream
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import pluralize
 from fanout.errors import FanoutError, InvalidInput
+from fanout.groups import group_pairs
 from fanout.package.kptfile import KPTFILE, UpstreamLock
 from fanout.package.package_limits import add_package
 from fanout.package.revision import select_tag
 from fanout.plan.edits.draft_damage import find_new_faults, with_remedy
-from fanout.plan.edits.edit_merge import PackageFiles
 from fanout.plan.history.earlier_publication import (
     RevertedPublication,
     is_other_state,
@@ -23,6 +24,7 @@ from fanout.plan.history.earlier_publication import (
 )
 from fanout.plan.observation.repository_state import RefListing
 from fanout.plan.observed_variant import ObservedVariant
+from fanout.plan.records.policy_status import PublishedLine
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import ObjectReader
 from fanout.reconcile.history.publication_history import (
@@ -61,10 +63,11 @@ class DownstreamEditDetector:
         tree = home.path_state.tree
         if (
             published_line is None
+            or tree is None
             or variant.is_unrecorded
             or variant.status_line.place != (home.repository_state.identity, home.path)
             or home.repository_state.failure is not None
-            or tree in (None, published_line.tree)
+            or tree == published_line.tree
         ):
             return variant
         location = home.repository_state.identity, home.path
@@ -72,8 +75,9 @@ class DownstreamEditDetector:
         memoized = self._memo.get(location)
         if memoized is None or memoized[0] != key:
             reader = histories.open_reader(home.repository_state.remote)
-            inspection = _EditInspection(variant, reader, self.content_cache, histories.memo)
-            edit_result = inspection.find_revert(), inspection.find_faults()
+            inspection = _EditInspection(variant, published_line, tree, reader)
+            reverted = inspection.find_revert(histories.memo)
+            edit_result = reverted, inspection.find_faults(self.content_cache)
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
         return replace(
@@ -85,27 +89,25 @@ class _EditInspection(Value):
     """Inspection of one package that differs from its publication."""
 
     variant: ObservedVariant
+    published: PublishedLine
+    tree: str  # of the package now
     reader: ObjectReader
-    content_cache: PackageContentCache
-    publication_memo: PublicationMemo
 
-    def find_revert(self) -> RevertedPublication | None:
+    def find_revert(self, publication_memo: PublicationMemo) -> RevertedPublication | None:
         """Return what people reverted the package to, if they did."""
-        variant, home, publication = self.variant, self.variant.package_location, ""
-        assert variant.published is not None, "asked of what is published"
-        assert variant.package_state.tree is not None, "and still there"
+        home, publication = self.variant.package_location, ""
         # An earlier publication with the present tree, which the present one does not have.
         for number in range(home.repository_state.publication_numbers.get(home.path, 0), 0, -1):
-            commit = self.publication_memo.find_commit(
+            commit = publication_memo.find_commit(
                 self.reader, home.repository_state, home.path, number
             )
-            if commit and commit != variant.published.merge and self.reader.has(commit):
+            if commit and commit != self.published.merge and self.reader.has(commit):
                 state = self.reader.paths(commit, [home.path])[home.path]
-                if state.tree == home.path_state.tree:
+                if state.tree == self.tree:
                     is_tagged = tag_ref(home.path, number) in home.repository_state.refs
                     publication = f"{'tag' if is_tagged else 'publication'} {home.path}/v{number}"
                     break
-        trees = variant.package_state.tree, variant.published.tree
+        trees = self.tree, self.published.tree
         try:
             kptfiles = [self.reader.entry(it, KPTFILE) for it in trees if self.reader.has(it)]
         except FanoutError:
@@ -125,9 +127,9 @@ class _EditInspection(Value):
         if lock is not None and (
             is_other_state(lock, published_lock)
             if published_lock
-            else lock.commit != variant.published.commit
+            else lock.commit != self.published.commit
         ):
-            revision = locked_revision(lock, variant.spec.upstream_package)
+            revision = locked_revision(lock, self.variant.spec.upstream_package)
             return RevertedPublication(f"has the Kptfile of {revision}", self._find_rendering(lock))
         if publication and lock is not None:
             return RevertedPublication(
@@ -137,32 +139,21 @@ class _EditInspection(Value):
 
     def _find_rendering(self, lock: UpstreamLock) -> str | None:
         """Return the newest earlier rendering of the same upstream state, or None."""
-        home, published = self.variant.package_location, self.variant.published
-        present = published.pristine if published is not None else "", home.pristine_tree
+        home = self.variant.package_location
+        present = self.published.pristine, home.pristine_tree
         vendor_head, directory = home.repository_state.vendor_head, f"published/{home.path}"
         return find_rendering(self.reader, vendor_head, directory, lock, present) or None
 
-    def find_faults(self) -> tuple[InvalidInput, ...]:
+    def find_faults(self, content_cache: PackageContentCache) -> tuple[InvalidInput, ...]:
         """Return the faults that people's edits introduced into the package."""
-        variant = self.variant
-        assert variant.published is not None, "asked of what is published"
-        assert variant.package_state.tree is not None, "and still there"
-        baseline_trees = dict.fromkeys((variant.published.tree, variant.pristine_tree))
+        path, limits = self.variant.package_location.path, self.reader.limits
+        read = partial(content_cache.read_files, self.reader, self.variant.spec.namespace)
+        baseline_trees = dict.fromkeys((self.published.tree, self.variant.pristine_tree))
         try:
-            baseline_files = [
-                self._read_files(tree) for tree in baseline_trees if tree and self.reader.has(tree)
-            ]
-            return find_new_faults(
-                self._read_files(variant.package_state.tree),
-                baseline_files,
-                variant.package_location.path,
-                self.reader.limits,
-            )
+            baseline_files = [read(it) for it in baseline_trees if it and self.reader.has(it)]
+            return find_new_faults(read(self.tree), baseline_files, path, limits)
         except InvalidInput as error:
-            return (add_package(error, variant.package_location.path),)
-
-    def _read_files(self, tree: str) -> PackageFiles:
-        return self.content_cache.read_files(self.reader, self.variant.spec.namespace, tree)
+            return (add_package(error, path),)
 
 
 def describe_edits(variant: ObservedVariant) -> str:
@@ -201,17 +192,15 @@ def describe_leftover_draft(variant: RenderedVariant) -> str:
 
 def find_lost_renderings(variants: Iterable[ObservedVariant]) -> Iterator[tuple[str, str]]:
     """Yield repositories that lost renderings of published packages, with the effects."""
-    variants_by_repository: dict[str, list[ObservedVariant]] = {}
-    for variant in variants:
-        home = variant.package_location
-        if (
-            variant.published is not None
-            and not variant.is_unrecorded
-            and variant.package_state.tree is not None
-            and home.repository_state.failure is None
-            and variant.vendored_tree is None
-        ):
-            variants_by_repository.setdefault(home.repository, []).append(variant)
+    variants_by_repository = group_pairs(
+        (variant.package_location.repository, variant)
+        for variant in variants
+        if variant.published is not None
+        and not variant.is_unrecorded
+        and variant.package_state.tree is not None
+        and variant.package_location.repository_state.failure is None
+        and variant.vendored_tree is None
+    )
     for repository, affected_variants in variants_by_repository.items():
         branch = vendor_ref(install_of(affected_variants[0].draft_ref)).removeprefix("refs/heads/")
         packages = pluralize(len(affected_variants), "published package")

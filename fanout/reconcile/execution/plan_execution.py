@@ -48,7 +48,7 @@ from fanout.reconcile.pull_requests.request_execution import RequestOutcome, exe
 from fanout.reconcile.reconciler import Reconciler
 from fanout.reconcile.world import World
 from fanout.retries import retry_conflicts
-from fanout.telemetry.error_isolation import BARRIER, run_isolated
+from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import replace
 
 _PUSHED_KINDS = (
@@ -68,16 +68,9 @@ _REQUEST_KINDS = (
 # A branch that nobody needs any more may stay.
 _UNPUSHED_STEPS = (VariantStep.KEEP, VariantStep.MERGE, VariantStep.REMOVE)
 _MAX_FURTHER_PASSES = 8
-_FINAL_KINDS = frozenset(
-    {
-        ActionKind.RELEASE,
-        ActionKind.DRAFT_REMOVAL,
-        ActionKind.PUBLISH,
-        ActionKind.REMOVE_PACKAGE,
-        ActionKind.REMOVE_DRAFT,
-        ActionKind.MERGE_REQUEST,
-    }
-)
+_FINAL_KINDS = {ActionKind.RELEASE, *_PUSHED_KINDS, ActionKind.MERGE_REQUEST} - {
+    ActionKind.WRITE_DRAFT
+}
 Confirmation = Callable[[PassPlan, DeclaredObjects], DeclaredObjects | None]
 """Returns what is declared now if a plan is not to be executed on what was declared, else None."""
 RequestOutcomes = Mapping[tuple[str, str], RequestOutcome]
@@ -216,10 +209,8 @@ def execute_plan(world: World, pass_plan: PassPlan) -> PassReport:
     request_changes = [change for plan in pass_plan.plans for change in plan.request_changes]
     request_changes += pass_plan.other_statuses
     with world.counters.times.phase("requests"):
-        request_outcomes = (
-            execute_requests(world.forges, request_changes, pushes.find_of_ref, pass_plan.now)
-            if request_changes
-            else {}
+        request_outcomes = execute_requests(
+            world.forges, request_changes, pushes.find_of_ref, pass_plan.now
         )
     # Plans that neither published nor removed anything, have no requests, and of which no push was
     # refused, are left out.
@@ -389,13 +380,11 @@ def _settle_refusals(
     ]
     packages = (it for _, it in plan.cleanup.packages)
     pushed += [(it.variant, it.repository_state) for it in packages if it.repository_state]
-    lines = dict(plan.planned.refused_pushes)
     results = [
         (name, state, pushes.find(state.remote.key, plan.namespace, name)) for name, state in pushed
     ]
-    for name, _, result in results:
-        if isinstance(result, PushedChange):
-            lines.pop(name, None)
+    taken = {name for name, _, result in results if isinstance(result, PushedChange)}
+    lines = {name: it for name, it in plan.planned.refused_pushes.items() if name not in taken}
     for name, state, result in results:
         if isinstance(result, FanoutError) and is_refusal(result):
             line = plan.planned.refused_pushes.get(name)
@@ -466,11 +455,8 @@ def _yield_outcomes(
         remotes |= {(it.namespace, it.repository): item.remote.key for it in item.actions}
     for action in pass_plan.plan.actions:
         remote = remotes.get((action.namespace, action.repository), "")
-        try:
-            with BARRIER:
-                yield _build_outcome(action, remote, pushes, request_outcomes)
-        except Bug as error:
-            yield undone_result(action, error)
+        outcome = run_isolated(partial(_build_outcome, action, remote, pushes, request_outcomes))
+        yield undone_result(action, outcome) if isinstance(outcome, FanoutError) else outcome
 
 
 def _build_outcome(

@@ -18,6 +18,7 @@ from fanout.gates.gate_rules import find_approvals
 from fanout.gates.gate_wording import NEXT_SWEEP, REMOVAL_SWEEP_AWAITED
 from fanout.gates.record_facts import RecordPosition
 from fanout.gates.removal_gate import OrphanedVariant, group_by_level
+from fanout.groups import group_pairs
 from fanout.plan.actions import ActionResult
 from fanout.plan.changes.package_removal import (
     DraftIndex,
@@ -274,9 +275,8 @@ def _read_states(
     policy = policy_result.resolved_policy
     usable = usable_repositories(policy.namespace, declared.repositories)
     own = {it.metadata.name: it for it in policy.repositories.values()}
-    by_place: dict[str, list[Repository]] = {}
-    for repository in (*own.values(), *(usable[name] for name in sorted(usable))):
-        by_place.setdefault(repository_place(repository), []).append(repository)
+    in_order = (*own.values(), *(usable[name] for name in sorted(usable)))
+    by_place = group_pairs((repository_place(it), it) for it in in_order)
     states: dict[str, tuple[str, RepositoryState]] = {}
     for name in dict.fromkeys(name for name, _ in places if name in by_place):
         paths = [path for place_name, path in places if place_name == name]
@@ -345,9 +345,6 @@ def build_removal_pass(
     """
     policy, setup, status = policy_result.resolved_policy, world.setup, policy_result.status
     orphan_names = {orphan.name for orphan in policy_result.orphans}
-    removals_by_variant: dict[str, list[PackageRemoval]] = {}
-    for removal in removals:
-        removals_by_variant.setdefault(removal.variant, []).append(removal)
     owner = trailer_owner(policy).partition("/")[2]
     variant_removals = tuple(
         VariantRemoval(
@@ -360,7 +357,7 @@ def build_removal_pass(
             if name in orphan_names
             else None,
         )
-        for name, packages in removals_by_variant.items()
+        for name, packages in group_pairs((it.variant, it) for it in removals).items()
     )
     key = policy.records_key
     policy_state = world.records.read([key])[key]
@@ -397,11 +394,9 @@ def _plan_sets(
     """
     policy, rules = policy_result.resolved_policy, policy_result.rules
     owner = SetOwner(install, policy.namespace, policy.name)
-    wanted: dict[tuple[str, str], list[PackageRemoval]] = {}  # by repository and ref of the branch
-    for removal in removals:
-        if removal.awaits_review:
-            key = removal.state.key, owner.find_ref(removal.stage)
-            wanted.setdefault(key, []).append(removal)
+    wanted = group_pairs(  # by repository and ref of the branch
+        ((it.state.key, owner.find_ref(it.stage)), it) for it in removals if it.awaits_review
+    )
     states = {it.repository: it.state for it in removals if it.repository_state is not None}
     for name, state in states.items():
         unasked = (it for it in state.removal_sets if (state.key, it.ref) not in wanted)

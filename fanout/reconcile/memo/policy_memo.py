@@ -122,13 +122,9 @@ class VariantMemo:
 
     def find_idle(self, variants: Iterable[SelectedVariant]) -> dict[str, RenderedVariant]:
         """Return those of the variants that need no draft, as in an earlier pass, by name."""
-        idle_variants: dict[str, RenderedVariant] = {}
-        for variant in variants:
-            name = variant.observed.spec.name
-            rendered = self._idle.get(name)
-            if rendered is not None and rendered.selected is variant:
-                idle_variants[name] = rendered
-        return idle_variants
+        by_name = {it.observed.spec.name: it for it in variants}
+        idle = ((name, self._idle.get(name)) for name in by_name)
+        return {name: it for name, it in idle if it is not None and it.selected is by_name[name]}
 
     def store_idle(self, rendered: RenderedVariant) -> None:
         """Store the variant, which needs no draft for its candidate, whoever is suspended."""

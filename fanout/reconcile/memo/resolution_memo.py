@@ -15,7 +15,6 @@ from fanout.reconcile.selection.policy_resolution import (
     PolicyKey,
     ResolvedPolicy,
     declaration_key,
-    list_declarations,
     resolve_policies,
 )
 from fanout.selection.cluster_objects import ObjectChange, group_of
@@ -144,7 +143,7 @@ class ResolutionMemo:
         previous = {it.key: it for it in self._policies}
         unchanged: frozenset[PolicyKey] = frozenset()
         if declared.repositories == self._declared.repositories:
-            declarations = {declaration_key(it): it for it in list_declarations(declared)}
+            declarations = {declaration_key(it): it for it in declared.declarations}
             choosers = {key for change in changes for key in index.find_choosers(change)}
             unchanged = frozenset(
                 key
@@ -173,7 +172,7 @@ class ResolutionMemo:
             (it.repositories, it.promotions, it.unread, it.left_out, it.unusable, it.faults)
             for it in (previous_declared, declared)
         )
-        old, new = list_declarations(previous_declared), list_declarations(declared)
+        old, new = previous_declared.declarations, declared.declarations
         is_same = before == after and len(old) == len(new) and all(map(operator.is_, old, new))
         is_exact = is_same and have_same_paths(tuple(previous.values()), self._policies)
         concerned = frozenset(readers.union(it.key for it in resolved_again))

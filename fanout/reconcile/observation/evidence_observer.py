@@ -4,7 +4,7 @@ Machines answer by objects, HTTP services and Prometheus servers. All checks of 
 together: expressions of one text in one batch, equal probes once in a pass.
 """
 
-from collections import ChainMap, defaultdict
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from fanout.errors import FanoutError
 from fanout.gates.gate_facts import CheckReading
+from fanout.groups import group_pairs
 from fanout.pending_inputs import ExpressionRequest, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.check_readings import read_check
@@ -21,8 +22,9 @@ from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeRe
 from fanout.plan.gates.variant_facts import NO_EVIDENCE, ObservedEvidence
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
-from fanout.ports import GitStore, ProbeClient, Sandbox
+from fanout.ports import GitStore
 from fanout.reconcile.selection.policy_resolution import PolicyKey, ResolvedPolicy
+from fanout.reconcile.world import World
 from fanout.selection.cluster_objects import ClusterObjectIndex
 
 # After which a pass asks for answers that an earlier one did not wait for: no service has longer.
@@ -35,11 +37,9 @@ Readings = Mapping[str, tuple[CheckReading, ...]]
 class CheckProber:
     """Prober of checks for one pass, given the observed cluster objects."""
 
-    sandbox: Sandbox
-    probes: ProbeClient
+    world: World
     objects: ClusterObjectIndex
     now: datetime
-    readable_namespaces: frozenset[str] = frozenset()  # besides a policy's own
     # Policies with requests that go on without the pass.
     unanswered: set[PolicyKey] = field(default_factory=set)
     _responses: dict[ProbeQuery, ProbeResponse | ProbeFailure] = field(default_factory=dict)
@@ -69,20 +69,19 @@ class CheckProber:
         responses = ChainMap[Any, Any](values, self._responses)
 
         def obtain(requests: Sequence[ExpressionRequest | ProbeQuery]) -> None:
-            by_text: dict[str, list[ExpressionRequest]] = {}
-            for request in requests:
-                if isinstance(request, ExpressionRequest):
-                    by_text.setdefault(request.text, []).append(request)
-            names = self.sandbox.free_variables(list(by_text), [])[0] if by_text else []
+            by_text = group_pairs(
+                (it.text, it) for it in requests if isinstance(it, ExpressionRequest)
+            )
+            names = self.world.sandbox.free_variables(list(by_text), [])[0] if by_text else []
             for (text, of_text), names_of_text in zip(by_text.items(), names, strict=True):
                 # Compared by identity, as the requests are, but only by what the text reads: the
                 # answer of one service to all variants may be large.
-                alike: defaultdict[tuple[int, ...], list[ExpressionRequest]] = defaultdict(list)
-                for request in of_text:
-                    row = request.variables
-                    alike[tuple(id(row.get(name)) for name in names_of_text)].append(request)
+                alike = group_pairs(
+                    (tuple(id(it.variables.get(name)) for name in names_of_text), it)
+                    for it in of_text
+                )
                 rows = [it[0].variables for it in alike.values()]
-                [column] = self.sandbox.evaluate([text], rows, budget)
+                [column] = self.world.sandbox.evaluate([text], rows, budget)
                 for group, value in zip(alike.values(), column, strict=True):
                     values.update(dict.fromkeys(group, value))
             probes = [it for it in requests if isinstance(it, ProbeQuery)]
@@ -91,23 +90,20 @@ class CheckProber:
                 # its turn.
                 offset = int(self.now.timestamp()) * _STRIDE % len(probes)
                 probes = probes[offset:] + probes[:offset]
-                answers = self.probes.ask(probes)
+                answers = self.world.probes.ask(probes)
                 self._responses.update(zip(probes, answers, strict=True))
                 failures = (it for it in answers if isinstance(it, ProbeFailure))
                 self._late_messages |= {it.message for it in failures if it.goes_on}
 
+        namespaces = self.world.setup.check_namespaces
         check_readings = complete(
-            [
-                partial(read_check, due_check, self.objects, responses, self.readable_namespaces)
-                for due_check in due_checks
-            ],
+            [partial(read_check, it, self.objects, responses, namespaces) for it in due_checks],
             obtain,
         )
         if any(it.message in self._late_messages for it in check_readings):
             self.unanswered.add(resolved_policy.key)
-        readings_by_variant: dict[str, list[CheckReading]] = {}
-        for due_check, check_reading in zip(due_checks, check_readings, strict=True):
-            readings_by_variant.setdefault(due_check.variant, []).append(check_reading)
+        names = (it.variant for it in due_checks)
+        readings_by_variant = group_pairs(zip(names, check_readings, strict=True))
         return {name: tuple(several) for name, several in readings_by_variant.items()}
 
 

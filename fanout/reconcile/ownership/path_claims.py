@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fanout.api.git_repository import Repository
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.groups import group_pairs
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.reconcile.observation.repository_access import build_remote
@@ -99,9 +100,7 @@ class PathClaims(Value):
                 claims = claims_by_id.get(id(policy.repositories[variant.name]))
                 if claims is not None:
                     claims.append((policy.place_by_variant[variant.name], variant))
-        accesses_by_url: dict[str, list[RepositoryAccess]] = {}
-        for access in sorted(claims_by_access):
-            accesses_by_url.setdefault(access[0], []).append(access)
+        accesses_by_url = group_pairs((it[0], it) for it in sorted(claims_by_access))
         shared = (group for group in accesses_by_url.values() if len(group) > 1)
         return cls(
             claims_by_access,
@@ -160,9 +159,7 @@ def find_writing_accesses(
     """
     if not claims.policies_by_access:
         return frozenset()
-    states_by_url: dict[str, list[RepositoryState]] = {}
-    for state in repository_states:
-        states_by_url.setdefault(state.remote.access[0], []).append(state)
+    states_by_url = group_pairs((it.remote.access[0], it) for it in repository_states)
     written_urls: dict[RecordsKey, set[str]] = {}
     for key in {key for keys in claims.policies_by_access.values() for key in keys}:
         drafted = drafted_states.get(f"{key.namespace}/{key.policy}", ())

@@ -10,11 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from fanout.api.git_repository import Repository
+from fanout.groups import group_pairs
 from fanout.plan.move_locations import PathHolder
-from fanout.plan.observation.repository_state import (
-    RepositoryState,
-    normalize_identity,
-)
+from fanout.plan.observation.repository_state import RepositoryState, normalize_identity
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.plan.records.policy_status import RecordedStatus, VariantLine
 from fanout.reconcile.observation.repository_access import build_remote
@@ -295,10 +293,8 @@ class PolicyPaths(Value, kw_only=True):
         for it in all_policies:
             if it.upstream_policy is None:
                 places_by_namespace.setdefault(it.namespace, set()).update(_named_places(it))
-        paths_by_url: dict[str, set[str]] = {}
-        recorded_places = recorded_paths.all_paths_by_owner.values()
-        for repository, path in chain(wanted_paths.values(), *recorded_places):
-            paths_by_url.setdefault(repository.partition("#refs/heads/")[0], set()).add(path)
+        places = chain(wanted_paths.values(), *recorded_paths.all_paths_by_owner.values())
+        paths_by_url = group_pairs((it.partition("#refs/heads/")[0], path) for it, path in places)
         occupants: dict[str, dict[str, PathHolder]] = {}
         for (namespace, name), occupant in find_occupants(wanted_paths, recorded_paths).items():
             occupants.setdefault(namespace, {})[name] = occupant
@@ -308,7 +304,7 @@ class PolicyPaths(Value, kw_only=True):
             refusals=claims.find_refusals(recorded_paths.owner_by_path, ()),
             occupants=occupants,
             places_by_namespace={it: frozenset(own) for it, own in places_by_namespace.items()},
-            paths_by_url={url: sorted(paths) for url, paths in paths_by_url.items()},
+            paths_by_url={url: sorted(set(paths)) for url, paths in paths_by_url.items()},
         )
 
 

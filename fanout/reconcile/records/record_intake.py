@@ -47,12 +47,12 @@ the others.
 
 
 class IntakeResult(Value):
-    """Result of taking records in: what changed, and what was not taken in."""
+    """Result of taking records in, or of deleting them: what changed, and what was left."""
 
     changed: frozenset[PassSubject] = frozenset()  # policies, and variants without a policy
     problems: tuple[str, ...] = ()  # sentences for the log, sorted
     admission_problem: FanoutError | None = None  # nothing was taken in for any policy
-    has_more: bool = False  # a policy has more records than one push takes
+    has_more: bool = False  # there are more records than one call takes
 
 
 @dataclass(slots=True)
@@ -226,13 +226,6 @@ _INTERVAL = timedelta(minutes=10)
 MAX_DELETIONS = 500  # the rest follows in the next round
 
 
-class DeletionResult(Value):
-    """Result of deleting objects that have been on record for their retention."""
-
-    problems: tuple[str, ...] = ()  # sentences for the log, sorted
-    has_more: bool = False  # there are more than one call deletes
-
-
 @dataclass(slots=True)
 class RecordRetention:
     """Deletes the objects of a cluster that have been on record for the retention."""
@@ -241,13 +234,13 @@ class RecordRetention:
     retention: timedelta | None  # None: they stay
     _next_deletion: datetime = datetime(1970, 1, 1, tzinfo=UTC)
 
-    def delete_expired(self, now: datetime) -> DeletionResult:
+    def delete_expired(self, now: datetime) -> IntakeResult:
         """Delete the expired objects, every ten minutes, at most MAX_DELETIONS in a call.
 
         Raises Denied and Unavailable if they cannot be listed.
         """
         if self.retention is None or now < self._next_deletion:
-            return DeletionResult()
+            return IntakeResult()
         expired = [
             item
             for item in self.pending.read_recorded()
@@ -257,4 +250,4 @@ class RecordRetention:
         has_more = len(expired) > MAX_DELETIONS and not errors
         self._next_deletion = now if has_more else now + _INTERVAL
         problems = (f"{it} could not be deleted: {errors[it]!s}" for it in errors)
-        return DeletionResult(tuple(sorted(problems)), has_more)
+        return IntakeResult(problems=tuple(sorted(problems)), has_more=has_more)

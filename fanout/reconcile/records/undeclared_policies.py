@@ -23,9 +23,8 @@ def find_undeclared(
     `namespace`: "" for all. What cannot be read may contain the declaration, so there is no
     warning while it concerns the namespace. An unusable object counts as declared.
     """
-    declared_names = {
-        (it.kind, it.metadata.namespace, it.metadata.name)
-        for it in (*declared.policies, *declared.variants)
+    declared_names: set[tuple[str, str, str]] = {
+        (it.kind, it.metadata.namespace, it.metadata.name) for it in declared.declarations
     }
     declared_names |= {(it.kind, it.namespace, it.name) for it in declared.left_out}
     # While a policy misses its branch, one with the records of another policy may be it, renamed.

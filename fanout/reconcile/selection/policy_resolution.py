@@ -22,7 +22,7 @@ from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.due_checks import has_machine_checks
 from fanout.plan.gates.stage_rules import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
-from fanout.plan.records.policy_records import RecordsKey
+from fanout.plan.records.policy_records import RecordEntry, RecordsKey
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.selection.target_selection import (
@@ -42,7 +42,7 @@ from fanout.selection.template_fields import (
 )
 from fanout.selection.variant_builder import VariantBuilder, build_hand_written
 from fanout.selection.variant_spec import TargetFailure, VariantSpec
-from fanout.telemetry.error_isolation import BARRIER, run_isolated
+from fanout.telemetry.error_isolation import run_isolated
 from fanout.values import Value, field, replace
 
 PolicyKey = tuple[str, str, bool]
@@ -145,6 +145,15 @@ class ResolvedPolicy(Value, kw_only=True):
         """Return the key of the records; hand-written variants of a namespace share one."""
         return RecordsKey(self.namespace, self.name if self.upstream_policy is not None else "")
 
+    def select_records(self, records: Sequence[RecordEntry]) -> Sequence[RecordEntry]:
+        """Return the records that are about it.
+
+        Hand-written variants of a namespace share their records; each has those that name it.
+        """
+        if self.upstream_policy is not None:
+            return records
+        return tuple(it for it in records if self.name in it.spec.variants)
+
     def find_unchanged(
         self, targets: Sequence[VariantTarget], repository_by_name: Mapping[str, Repository]
     ) -> dict[str, VariantSpec | TargetFailure]:
@@ -185,7 +194,7 @@ def resolve_policies(
     previous_by_key = {it.key: it for it in previous}
     usable_by_namespace = {
         namespace: usable_repositories(namespace, declared.repositories)
-        for namespace in {it.metadata.namespace for it in list_declarations(declared)}
+        for namespace in {it.metadata.namespace for it in declared.declarations}
     }
 
     def resolve(declaration: UpstreamPolicy | PackageVariant) -> ResolvedPolicy:
@@ -214,12 +223,7 @@ def resolve_policies(
             return with_error(_unresolved(declaration), outcome)
         return outcome
 
-    return tuple(map(resolve, list_declarations(declared)))
-
-
-def list_declarations(declared: DeclaredObjects) -> tuple[UpstreamPolicy | PackageVariant, ...]:
-    """Return the declared policies and hand-written variants."""
-    return (*declared.policies, *declared.variants)
+    return tuple(map(resolve, declared.declarations))
 
 
 def declaration_key(declaration: UpstreamPolicy | PackageVariant) -> PolicyKey:
@@ -240,15 +244,9 @@ def _unresolved(declaration: UpstreamPolicy | PackageVariant) -> ResolvedPolicy:
 
 def with_error(resolved_policy: ResolvedPolicy, error: FanoutError) -> ResolvedPolicy:
     """Return the policy without variants, stopped by an error before resolution."""
-    return ResolvedPolicy(
-        namespace=resolved_policy.namespace,
-        name=resolved_policy.name,
-        upstream_policy=resolved_policy.upstream_policy,
-        package_variant=resolved_policy.package_variant,
-        upstream=None,
-        error=error,
-        is_complete=False,
-    )
+    declaration = resolved_policy.declaration
+    assert declaration is not None, "only declared policies are resolved"
+    return replace(_unresolved(declaration), error=error, is_complete=False)
 
 
 def _resolve_policy(
@@ -258,14 +256,11 @@ def _resolve_policy(
     evaluate: _Evaluate,
     previous: ResolvedPolicy | None,
 ) -> ResolvedPolicy:
-    meta = policy.metadata
-    upstream = repository_by_name.get(policy.spec.upstream.repository)
-    error = None
+    name, namespace = policy.spec.upstream.repository, policy.metadata.namespace
+    upstream, error = repository_by_name.get(name), None
     if upstream is None:
         where = declared.where(policy, "spec.upstream.repository")
-        error = _build_repository_error(
-            policy.spec.upstream.repository, meta.namespace, repository_by_name, declared, where
-        )
+        error = _build_repository_error(name, namespace, repository_by_name, declared, where)
     previous_targets = previous.targets if previous is not None else {}
     inventory = TargetInventory(repository_by_name, declared.objects, previous_targets)
     targets, failures = select_targets(policy, inventory)
@@ -301,11 +296,8 @@ def _resolve_policy(
     stages = policy.spec.stages
     grouped = {it.name: it for it in stages if it.rollout and it.rollout.groups}
     with_expressions = {it.name for it in stages if it.propagate_when or has_machine_checks(it)}
-    return ResolvedPolicy(
-        namespace=meta.namespace,
-        name=meta.name,
-        upstream_policy=policy,
-        package_variant=None,
+    return replace(
+        _unresolved(policy),
         upstream=upstream,
         variants=tuple(variants),
         repositories={spec.name: repository_by_name[spec.repository] for spec in variants},
@@ -349,13 +341,11 @@ def _build_variants(
     )
     spec_by_target: dict[str, VariantSpec | TargetFailure] = {}
     for target in targets:
-        try:
-            with BARRIER:
-                spec_by_target[target.key] = assembly.build_variant(
-                    target, repository_by_target[target.key]
-                )
-        except FanoutError as error:
-            spec_by_target[target.key] = _build_failure(target, error)
+        repository = repository_by_target[target.key]
+        spec = run_isolated(partial(assembly.build_variant, target, repository))
+        if isinstance(spec, FanoutError):
+            spec = _build_failure(target, spec)
+        spec_by_target[target.key] = spec
     return spec_by_target
 
 
@@ -399,12 +389,10 @@ def _resolve_repositories(
     repository_by_target: dict[str, Repository] = {}
     failures: list[TargetFailure] = []
     for target in targets:
-        try:
-            with BARRIER:
-                name = assembly.find_repository(target)
-        except FanoutError as error:
-            name = _build_failure(target, error)
-        if isinstance(name, TargetFailure):
+        name = run_isolated(partial(assembly.find_repository, target))
+        if isinstance(name, FanoutError):
+            failures.append(_build_failure(target, name))
+        elif isinstance(name, TargetFailure):
             failures.append(name)
         elif name not in repository_by_name:
             refusal = _build_repository_error(

@@ -110,10 +110,8 @@ class PropagationConditions:
             rows_by_text: dict[str, dict[str, Variables]] = {}
             certain_counts: dict[tuple[str, str], object] = {}
             for request in requests:
-                row, stage = (
-                    request.variables,
-                    request.variables.get("variant", {}).get("stage", ""),
-                )
+                row = request.variables
+                stage = row.get("variant", {}).get("stage", "")
                 stage_counts = certain_counts.setdefault((request.text, stage), row.get("stage"))
                 for variables in (row, {**row, "stage": stage_counts}):
                     rows_by_text.setdefault(request.text, {})[
@@ -131,15 +129,14 @@ class PropagationConditions:
                         self._over_limit.add((text, part))
 
         try:
-            [decision] = complete([evaluate], obtain, MAX_ROUNDS)
+            return complete([evaluate], obtain, MAX_ROUNDS)[0]
         except InputPending:
             self._default_answer = _TOO_MANY_ROUNDS
             try:
-                decision = evaluate_gates(facts)
+                return evaluate_gates(facts)
             # The object is shared by all policies of the pass.
             finally:  # other policies are asked next
                 self._default_answer = UNKNOWN
-        return decision
 
     def _row_key(self, text: str, row: Variables) -> str:
         """Return the canonical text of the values that the condition reads from a row."""

@@ -74,7 +74,7 @@ def find_unknown_policies(
 
     Yields nothing while a file cannot be read, because it may declare the policy.
     """
-    identities = [it.metadata for it in (*declared.policies, *declared.variants)]
+    identities = [it.metadata for it in declared.declarations]
     titles = [title for it in identities for title in (it.name, f"{it.namespace}/{it.name}")]
     if declared.unread:
         return

@@ -12,6 +12,7 @@ it only once the variant is that far.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 from fanout.api.field_errors import Severity, suggest_name
 from fanout.api.git_repository import Repository
@@ -231,7 +232,7 @@ def _find_target_problems(
     )
     stages = [stage.name for stage in policy.spec.stages] if policy is not None else []
     for spec in resolved_policy.variants:
-        path = "spec"
+        path, build = "spec", partial(_TargetProblem, spec.target)
         template: VariantTemplate | None = None
         if policy is not None:
             entry = resolved_policy.targets[spec.target].entry
@@ -244,20 +245,17 @@ def _find_target_problems(
                 remedy = suggest_name(spec.stage, stages, f"there are: {', '.join(stages)}")
                 problem = f"the policy has no stage {spec.stage}; {remedy}"
             field = f"{path}.stage{'Expr' if template and template.stage_expr else ''}"
-            yield _TargetProblem(
-                spec.target, Reason.NOT_IN_STAGE, problem, field, severity=severity
-            )
+            yield build(Reason.NOT_IN_STAGE, problem, field, severity=severity)
         if policy is not None and spec.offline_error:
             field = f"{path.removesuffix('.template')}.offlineWhen"
             place = f"{declared.where(policy, field)}: "
             problem = spec.offline_error.removeprefix(place)
-            yield _TargetProblem(spec.target, Reason.OFFLINE, problem, field)
+            yield build(Reason.OFFLINE, problem, field)
         # A source may be of any kind.
         missing = find_missing_sources(spec, declared.objects) if not declared.unread else ()
         for index, problem in missing:
             suffix = "Expr" if template and template.injectors[index].name_expr else ""
-            yield _TargetProblem(
-                spec.target,
+            yield build(
                 Reason.REQUIRED_INJECTION_MISSING,
                 f"{problem}; if the injection point is required, the variant is held: declare the"
                 " object, or correct the injector",
@@ -270,9 +268,7 @@ def _find_target_problems(
             # Some lost variants are a warning: the present owner keeps the path, and is unknown
             # here. A policy without any other variant is a mistake, such as a fixed path.
             severity = "error" if loses_all else "warning"
-            yield _TargetProblem(
-                spec.target, Reason.PATH_COLLISION, collision, field, severity=severity
-            )
+            yield build(Reason.PATH_COLLISION, collision, field, severity=severity)
 
 
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:

@@ -17,12 +17,12 @@ from fanout.api.upstream_policy import FunctionTemplate
 from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, key_of, locate_broken
 from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, InvalidInput
+from fanout.groups import group_pairs
 from fanout.package.revision import parse_range, parse_tag
 from fanout.plan.evidence.check_readings import RESPONSE_VARIABLES as ANSWERS
 from fanout.plan.pull_requests.request_content import TEXT_VARIABLES, TITLE_VARIABLES
 from fanout.ports import Sandbox
 from fanout.reconcile.commit_templates import TEMPLATE_VARIABLES
-from fanout.reconcile.selection.policy_resolution import list_declarations
 from fanout.selection.target_selection import VARIABLES as ROLLOUT_VARIABLES
 from fanout.selection.template_fields import FIRST_VARIABLES, VARIABLES
 from fanout.values import replace
@@ -116,7 +116,7 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
     faults = find_code_faults([code for _, code in located_code], sandbox)
     located_faults = zip(located_code, faults, strict=True)
     findings = [Finding(where, *fault) for (where, _), fault in located_faults if fault]
-    for declaration in list_declarations(declared):
+    for declaration in declared.declarations:
         try:
             if semver := declaration.spec.upstream.revision.semver:
                 parse_range(semver)
@@ -124,7 +124,7 @@ def validate_expressions(declared: DeclaredObjects, sandbox: Sandbox) -> tuple[F
             where = declared.where(declaration, "spec.upstream.revision.semver")
             findings.append(Finding(where, error.problem, error.remedy))
     remedy = "write a version such as v3 or v1.2.3"
-    for declaration in list_declarations(declared):
+    for declaration in declared.declarations:
         upstream = declaration.spec.upstream
         tag = upstream.revision.tag
         if tag and not (parse_tag(tag, "") or parse_tag(tag, upstream.package)):
@@ -251,10 +251,9 @@ class ObjectFindings:
                 scenarios=(),
                 broken=(),
             )
-            findings: dict[str, list[Finding]] = {}
             of_expressions = validate_expressions(subset, self.sandbox)
-            for finding in (*of_expressions, *find_function_findings(subset)):
-                findings.setdefault(finding.where.object, []).append(finding)
+            new_findings = (*of_expressions, *find_function_findings(subset))
+            findings = group_pairs((it.where.object, it) for it in new_findings)
             for key, item in changed.items():
                 validated[key] = item, tuple(findings.get(declared.where(item).object, ()))
         self._validated = validated
