@@ -204,8 +204,8 @@ def _refusal(text: str, problem: str, remedy: str) -> InvalidInput:
     return InvalidInput(f"schedule {text!r}: {problem}", reason=REASON, remedy=remedy)
 
 
-# The rarest pattern there is, a 29th of February on a given weekday, recurs within 40 years.
-LONGEST_FIRE_INTERVAL = timedelta(days=50 * 366)
+# Seconds. The rarest pattern there is, a 29th of February on a given weekday, recurs in 40 years.
+LONGEST_FIRE_INTERVAL = 50 * 366 * 24 * 3600
 ANY_JUMP = timedelta(hours=26)  # zones lie between UTC-12 and UTC+14
 
 
@@ -253,23 +253,9 @@ def list_fires(
 
 def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datetime | None:
     """Return the latest fire time not after `before`, in UTC; None if there is none."""
-    before = before.astimezone(UTC)
-    # cronsim only counts forward: double the distance until a fire time lies in between, then
-    # bisect.
-    span = timedelta(minutes=2)
-    while (latest := next_fire(schedule, zone, before - span)) > before:
-        span *= 2
-        if span > LONGEST_FIRE_INTERVAL:
-            return None
-    upper = before
-    while upper - latest > SECOND:
-        middle = latest + (upper - latest) / 2
-        candidate = next_fire(schedule, zone, middle)
-        if candidate <= before:
-            latest = candidate
-        else:
-            upper = middle
-    return latest
+    instant = int(before.timestamp())
+    latest = FireTimes(schedule, zone).last_before(instant, instant - LONGEST_FIRE_INTERVAL)
+    return datetime.fromtimestamp(latest, UTC) if latest is not None else None
 
 
 DAY = 24 * 3600
