@@ -275,25 +275,12 @@ class ScenarioWorld:
     records: list[RecordEntry] = field(default_factory=list)
     history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
     _seen_ahead: set[str] = field(default_factory=set)
-    _cached_records: tuple[int, datetime | None, RecordFacts] = (0, None, RecordFacts())
 
     def gate_records(self, now: datetime) -> RecordFacts:
-        """Return the records that count by `now`.
-
-        The result is kept until records are added; with records dated ahead it holds for one
-        instant.
-        """
-        count, valid_at, gate_records = self._cached_records
-        if count == len(self.records) and valid_at in (None, now):
-            return gate_records
+        """Return the records that count by `now`; those dated ahead begin to count as it passes."""
         self._seen_ahead |= {it.name for it in records_ahead(self.records, now)}
-        gate_records = build_gate_records(
-            active_records(effective_records(self.records, now, self._seen_ahead)), now
-        )
-        # Records dated ahead begin to count as time passes, so a result with some holds
-        # for one instant.
-        self._cached_records = len(self.records), now if self._seen_ahead else None, gate_records
-        return gate_records
+        effective = effective_records(self.records, now, self._seen_ahead)
+        return build_gate_records(active_records(effective), now)
 
     def build_facts(self, now: datetime) -> PolicyFacts:
         """Build the facts that the policy evaluator reads."""
