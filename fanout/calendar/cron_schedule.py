@@ -32,7 +32,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from fanout.calendar.time_zone import SECOND, first_change, instant_of, offset_at, wall_time
+from fanout.calendar.time_zone import SECOND, first_change, instant_of, wall_time
 from fanout.errors import InvalidInput
 from fanout.values import Value
 
@@ -206,48 +206,24 @@ def _refusal(text: str, problem: str, remedy: str) -> InvalidInput:
 
 # Seconds. The rarest pattern there is, a 29th of February on a given weekday, recurs in 40 years.
 LONGEST_FIRE_INTERVAL = 50 * 366 * 24 * 3600
-ANY_JUMP = timedelta(hours=26)  # zones lie between UTC-12 and UTC+14
 
 
 def next_fire(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
     """Return the first instant after `after` (aware) at which the schedule fires, in UTC."""
-    after = after.astimezone(UTC)
-    if schedule.by_wall_clock:
-        for wall in CronSim(schedule.line, wall_time(zone, after)):
-            instant = instant_of(zone, wall)
-            if instant > after:  # otherwise `after` is the second of two equal wall times
-                return instant
-        raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
-    # From one change of the clock to the next, between which a wall time is unique. Changes farther
-    # than ANY_JUMP from both ends cannot matter: clocks there show times that lie between the one
-    # at `after` and the one searched for, and none of those matches.
-    while True:
-        offset = offset_at(zone, after)
-        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
-        instant = (wall - offset).replace(tzinfo=UTC)
-        search_end = min(instant, after + ANY_JUMP)
-        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
-        # there and goes on with the new offset.
-        change = first_change(zone, after, search_end)
-        if change is None:
-            if search_end == instant:
-                return instant
-            after = max(search_end, instant - ANY_JUMP)
-            continue
-        wall = wall_time(zone, change)
-        if next(CronSim(schedule.line, wall - SECOND)) == wall:
-            return change
-        after = change
+    return list_fires(schedule, zone, after, 1)[0]
 
 
 def list_fires(
     schedule: CronSchedule, zone: ZoneInfo, after: datetime, count: int
 ) -> list[datetime]:
     """List the first `count` fire times after `after`, in order, in UTC."""
+    fire_times, instant = FireTimes(schedule, zone), int(after.timestamp())
     fires: list[datetime] = []
     while len(fires) < count:
-        after = next_fire(schedule, zone, after)
-        fires.append(after)
+        following = fire_times.next_after(instant)
+        assert following is not None, "times are accepted until long before the calendar ends"
+        instant = following
+        fires.append(datetime.fromtimestamp(instant, UTC))
     return fires
 
 
@@ -395,9 +371,7 @@ class FireTimes:
         return None
 
     def _matches_day(self, ordinal: int) -> bool:
-        days = _matching_days(self._days, date.fromordinal(ordinal).year)
-        place = bisect_left(days, ordinal)
-        return place < len(days) and days[place] == ordinal
+        return _matches(self._days, date.fromordinal(ordinal))
 
 
 def _ordinal_at(zone: ZoneInfo, instant: int) -> int:
@@ -434,6 +408,13 @@ def _matching_days(days: str, year: int) -> tuple[int, ...]:
     return tuple(ordinals)
 
 
+def _matches(days: str, day: date) -> bool:
+    """Return whether a day matches the three day fields."""
+    ordinals = _matching_days(days, day.year)
+    place = bisect_left(ordinals, day.toordinal())
+    return place < len(ordinals) and ordinals[place] == day.toordinal()
+
+
 @lru_cache(maxsize=32768)
 def longest_pause(days: str) -> int:
     """Return the longest pause, in days, between matches of a cron line's day fields.
@@ -461,14 +442,25 @@ def _times_of_day(minute: str, hour: str) -> DayTimes:
 def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> DayTimes:
     """Compute the fire times of a day on which clocks change, one by one."""
     day = _compute_day(zone, ordinal)
-    seconds: list[int] = []
-    instant = day.start - 1
-    while True:
-        fire_time = next_fire(schedule, zone, datetime.fromtimestamp(instant, UTC))
-        instant = int(fire_time.timestamp())
-        if instant >= day.end:
-            return DayTimes(tuple(seconds))
-        seconds.append(instant - day.start)
+    minute, hour, *day_fields = schedule.line.split()
+    times, days = _times_of_day(minute, hour).seconds, " ".join(day_fields)
+    instants: set[int] = set()
+    if schedule.by_wall_clock:
+        # Times of the day before, too: those that clocks skip at its end fire in this day.
+        for date_ordinal in (ordinal - 1, ordinal):
+            midnight = datetime.fromordinal(date_ordinal)
+            for second in times if _matches(days, midnight) else ():
+                fire_time = instant_of(zone, midnight + timedelta(seconds=second))
+                instants.add(int(fire_time.timestamp()))
+    else:
+        instant = day.start
+        while instant < day.end:
+            wall = wall_time(zone, datetime.fromtimestamp(instant, UTC))
+            is_time = wall.hour * 3600 + wall.minute * 60 in times and not wall.second
+            if is_time and _matches(days, wall):
+                instants.add(instant)
+            instant += 60 - wall.second
+    return DayTimes(tuple(sorted(it - day.start for it in instants if day.start <= it < day.end)))
 
 
 @lru_cache(maxsize=32768)

@@ -17,7 +17,7 @@ from fanout.calendar.publication_calendar import (
     compute_window_state,
     is_open,
 )
-from fanout.calendar.time_zone import instant_of, wall_time
+from fanout.calendar.time_zone import first_change, instant_of, offset_at, wall_time
 from fanout.errors import InvalidInput
 
 SECOND, MINUTE, WEEK = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=7)
@@ -66,15 +66,49 @@ def moments(draw):
     return zone, utc(near) + off * SECOND
 
 
+ANY_JUMP = timedelta(hours=26)  # zones lie between UTC-12 and UTC+14
+
+
+def search_next(schedule, zone, after):
+    """Search from one change of clocks to the next, without days."""
+    after = after.astimezone(UTC)
+    if schedule.by_wall_clock:
+        for wall in CronSim(schedule.line, wall_time(zone, after)):
+            instant = instant_of(zone, wall)
+            if instant > after:  # otherwise `after` is the second of two equal wall times
+                return instant
+        raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
+    # From one change of the clock to the next, between which a wall time is unique. Changes farther
+    # than ANY_JUMP from both ends cannot matter: clocks there show times that lie between the one
+    # at `after` and the one searched for, and none of those matches.
+    while True:
+        offset = offset_at(zone, after)
+        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
+        instant = (wall - offset).replace(tzinfo=UTC)
+        search_end = min(instant, after + ANY_JUMP)
+        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
+        # there and goes on with the new offset.
+        change = first_change(zone, after, search_end)
+        if change is None:
+            if search_end == instant:
+                return instant
+            after = max(search_end, instant - ANY_JUMP)
+            continue
+        wall = wall_time(zone, change)
+        if next(CronSim(schedule.line, wall - SECOND)) == wall:
+            return change
+        after = change
+
+
 def search_last(schedule, zone, before):
     """Double the distance until a fire time lies in between, then bisect."""
     span = timedelta(minutes=2)
-    while (latest := next_fire(schedule, zone, before - span)) > before:
+    while (latest := search_next(schedule, zone, before - span)) > before:
         span *= 2
     upper = before
     while upper - latest > SECOND:
         middle = latest + (upper - latest) / 2
-        candidate = next_fire(schedule, zone, middle)
+        candidate = search_next(schedule, zone, middle)
         latest, upper = (candidate, upper) if candidate <= before else (latest, middle)
     return latest
 
@@ -84,7 +118,9 @@ def test_looking_instants_up_is_searching_for_them(moment, line):
     (name, now), schedule = moment, parse_schedule(line)
     zone, at = ZoneInfo(name), int(now.timestamp())
     fire_times = FireTimes(schedule, zone)
-    assert fire_times.next_after(at) == next_fire(schedule, zone, now).timestamp()
+    following = search_next(schedule, zone, now)
+    assert fire_times.next_after(at) == following.timestamp()
+    assert next_fire(schedule, zone, now) == following
     last = search_last(schedule, zone, now)
     assert last_fire(schedule, zone, now) == last
     assert fire_times.last_before(at, at - 400 * 24 * 3600) == (
