@@ -23,7 +23,6 @@ computed one by one. Its instants are whole seconds since 1970.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -240,16 +239,6 @@ RAREST = 42  # years in which every pattern recurs
 _MIDNIGHT = datetime(2001, 1, 1)  # noqa: DTZ001 - a wall time
 
 
-@dataclass(frozen=True, eq=False)  # compared and hashed by identity: there are up to 1440 of them
-class DayTimes:
-    """Fire times of one day, in seconds since the day began, ascending."""
-
-    seconds: tuple[int, ...]
-
-
-_NONE = DayTimes(())
-
-
 class ZoneDay(Value):
     """A day in a zone, from the first instant of its midnight to the next day's.
 
@@ -322,29 +311,24 @@ class FireTimes:
         ordinal = self._next_day(_ordinal_at(self._zone, instant))
         while ordinal is not None and _compute_day(self._zone, ordinal).start <= limit:
             day = _compute_day(self._zone, ordinal)
-            times, other_times = self.times_on(ordinal), other.times_on(ordinal)
-            seconds = _subtract_times(times, other_times)
+            others = frozenset(other.times_on(ordinal))
             # A time that clocks skip fires at the gap's end for both schedules, though their wall
             # times differ.
-            if not day.plain:
-                common = set(other_times.seconds)
-                seconds = tuple(
-                    at for at in times.seconds if at not in common or is_kept(day.start + at)
-                )
-            place = bisect_right(seconds, instant - day.start)
-            if place < len(seconds):
-                return day.start + seconds[place]
+            for at in self.times_on(ordinal):
+                is_own = at not in others or (not day.plain and is_kept(day.start + at))
+                if day.start + at > instant and is_own:
+                    return day.start + at
             ordinal = self._next_day(ordinal + 1)
         return None
 
     def _seconds_on(self, ordinal: int) -> tuple[int, tuple[int, ...]]:
-        return _compute_day(self._zone, ordinal).start, self.times_on(ordinal).seconds
+        return _compute_day(self._zone, ordinal).start, self.times_on(ordinal)
 
-    def times_on(self, ordinal: int) -> DayTimes:
-        """Return the fire times of a day, by its ordinal."""
+    def times_on(self, ordinal: int) -> tuple[int, ...]:
+        """Return the fire times of a day, by its ordinal, in seconds since the day began."""
         if not _compute_day(self._zone, ordinal).plain:
             return _times_with_change(self._schedule, self._zone, ordinal)
-        return self._times if self._matches_day(ordinal) else _NONE
+        return self._times if self._matches_day(ordinal) else ()
 
     # ---- days ----------------------------------------------------------------------------------
     # A time that clocks skip may fire on the following day, so that day is searched too.
@@ -429,21 +413,21 @@ def longest_pause(days: str) -> int:
 
 
 @lru_cache(maxsize=32768)
-def _times_of_day(minute: str, hour: str) -> DayTimes:
+def _times_of_day(minute: str, hour: str) -> tuple[int, ...]:
     seconds: list[int] = []
     for wall in CronSim(f"{minute} {hour} * * *", _MIDNIGHT - timedelta(minutes=1)):
         if wall.date() != _MIDNIGHT.date():
             break
         seconds.append(wall.hour * 3600 + wall.minute * 60)
-    return DayTimes(tuple(seconds))
+    return tuple(seconds)
 
 
 @lru_cache(maxsize=8192)
-def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> DayTimes:
+def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> tuple[int, ...]:
     """Compute the fire times of a day on which clocks change, one by one."""
     day = _compute_day(zone, ordinal)
     minute, hour, *day_fields = schedule.line.split()
-    times, days = _times_of_day(minute, hour).seconds, " ".join(day_fields)
+    times, days = _times_of_day(minute, hour), " ".join(day_fields)
     instants: set[int] = set()
     if schedule.by_wall_clock:
         # Times of the day before, too: those that clocks skip at its end fire in this day.
@@ -460,21 +444,11 @@ def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> 
             if is_time and _matches(days, wall):
                 instants.add(instant)
             instant += 60 - wall.second
-    return DayTimes(tuple(sorted(it - day.start for it in instants if day.start <= it < day.end)))
+    return tuple(sorted(it - day.start for it in instants if day.start <= it < day.end))
 
 
 @lru_cache(maxsize=32768)
-def _chain_ends(times: DayTimes, gap: int) -> tuple[int, ...]:
+def _chain_ends(seconds: tuple[int, ...], gap: int) -> tuple[int, ...]:
     """Return the times after which none follows within the gap on the same day."""
-    follow = (*times.seconds[1:], DAY * 1000)
-    return tuple(
-        second
-        for second, following in zip(times.seconds, follow, strict=True)
-        if following - second > gap
-    )
-
-
-@lru_cache(maxsize=32768)
-def _subtract_times(times: DayTimes, excluded_times: DayTimes) -> tuple[int, ...]:
-    excluded = frozenset(excluded_times.seconds)
-    return tuple(second for second in times.seconds if second not in excluded)
+    follow = pairwise((*seconds, DAY * 1000))
+    return tuple(second for second, following in follow if following - second > gap)

@@ -375,13 +375,13 @@ def _build_promotion_policy(
     """Build the PromotionPolicy of a ProjectConfig, if any setting has a counterpart."""
     stages = [stage for stage in project.stages if promotion_steps_of(stage.data)]
     control_flow_stages = [stage for stage in project.stages if not promotion_steps_of(stage.data)]
-    converted_windows = convert_windows(config, stages)
+    window_fields, blocked_names = convert_windows(config, stages)
     automation_fields = convert_automation(
-        config, stages, control_flow_stages, stage_names, converted_windows.blocked_names
+        config, stages, control_flow_stages, stage_names, blocked_names
     )
     converted_fields = [
         *convert_object(PROJECT_CONFIG_MAPPING, config.data),
-        *converted_windows.pieces,
+        *window_fields,
         *automation_fields,
     ]
     if not any(isinstance(it, TargetField) and it.path[0] == "spec" for it in converted_fields):
