@@ -67,11 +67,6 @@ class RecurringWindow:
             length = f"for {format_duration(self.length)}"
         return f"'{self.schedule.text}' {length} in {self.zone.key}"
 
-    def covers(self, now: datetime) -> bool:
-        """Return whether the instant is in the window."""
-        span = self.find_span(int(now.timestamp()))
-        return span is not None and span.start <= now.timestamp()
-
     def find_span(self, instant: int) -> WindowSpan | None:
         """Return the span that contains the instant, or else the next one.
 
