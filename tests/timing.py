@@ -30,6 +30,6 @@ def calendar(*windows: str, name: str = "production") -> PublicationCalendar:
 
 
 def covers(period: RecurringWindow, at: datetime) -> bool:
-    """Whether the instant is in the window."""
+    """Return whether the instant is in the window."""
     span = period.find_span(int(at.timestamp()))
     return span is not None and span.start <= at.timestamp()
