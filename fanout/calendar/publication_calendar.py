@@ -109,7 +109,6 @@ class RecurringWindow:
         return next(CronSim(self.length.line, begin_wall)) <= wall_at_start
 
 
-@lru_cache(maxsize=32768)
 def build_window(
     schedule: str, zone: str, duration: timedelta | None = None, until: str | None = None
 ) -> RecurringWindow:
@@ -118,6 +117,13 @@ def build_window(
     Exactly one of `duration` and `until` is given. Raises InvalidInput for an invalid cron
     line or zone, and for a window that lasts for no time or for more than 366 days.
     """
+    return _build_window(schedule, zone, duration, until)
+
+
+@lru_cache(maxsize=32768)
+def _build_window(
+    schedule: str, zone: str, duration: timedelta | None, until: str | None
+) -> RecurringWindow:
     begin_schedule, time_zone = parse_schedule(schedule), parse_zone(zone)
     if duration is not None:
         check_duration(duration)
