@@ -85,8 +85,8 @@ def _build_commands() -> Iterator[str]:
     """Yield the command reference: `--help` of each verb, in the order of the table."""
     yield "# Commands\n\nGenerated from the program by `make docs`.\n"
     yield "| command | what it does |\n|---|---|"
-    for name, verb in VERBS.items():
-        yield f"| [`fanout {name}`](#fanout-{name}) | {verb.help} |"
+    for name, text in VERBS.items():
+        yield f"| [`fanout {name}`](#fanout-{name}) | {text} |"
     yield "\n## Exit codes\n\n| code | meaning |\n|---|---|"
     for code, meaning in EXIT_CODE_HELP.items():
         yield f"| {int(code)} | {meaning} |"

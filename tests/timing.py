@@ -27,3 +27,9 @@ def calendar(*windows: str, name: str = "production") -> PublicationCalendar:
     deny = tuple(window(text[5:]) for text in windows if text.startswith("deny "))
     assert len(allow) + len(deny) == len(windows)
     return PublicationCalendar(name, allow, deny)
+
+
+def covers(period: RecurringWindow, at: datetime) -> bool:
+    """Return whether the instant is in the window."""
+    span = period.find_span(int(at.timestamp()))
+    return span is not None and span.start <= at.timestamp()

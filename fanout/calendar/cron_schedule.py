@@ -23,7 +23,6 @@ computed one by one. Its instants are whole seconds since 1970.
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
@@ -32,7 +31,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
-from fanout.calendar.time_zone import SECOND, first_change, instant_of, offset_at, wall_time
+from fanout.calendar.time_zone import SECOND, first_change, instant_of, wall_time
 from fanout.errors import InvalidInput
 from fanout.values import Value
 
@@ -204,88 +203,40 @@ def _refusal(text: str, problem: str, remedy: str) -> InvalidInput:
     return InvalidInput(f"schedule {text!r}: {problem}", reason=REASON, remedy=remedy)
 
 
-# The rarest pattern there is, a 29th of February on a given weekday, recurs within 40 years.
-LONGEST_FIRE_INTERVAL = timedelta(days=50 * 366)
-ANY_JUMP = timedelta(hours=26)  # zones lie between UTC-12 and UTC+14
+# Seconds. The rarest pattern there is, a 29th of February on a given weekday, recurs in 40 years.
+LONGEST_FIRE_INTERVAL = 50 * 366 * 24 * 3600
 
 
 def next_fire(schedule: CronSchedule, zone: ZoneInfo, after: datetime) -> datetime:
     """Return the first instant after `after` (aware) at which the schedule fires, in UTC."""
-    after = after.astimezone(UTC)
-    if schedule.by_wall_clock:
-        for wall in CronSim(schedule.line, wall_time(zone, after)):
-            instant = instant_of(zone, wall)
-            if instant > after:  # otherwise `after` is the second of two equal wall times
-                return instant
-        raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
-    # From one change of the clock to the next, between which a wall time is unique. Changes farther
-    # than ANY_JUMP from both ends cannot matter: clocks there show times that lie between the one
-    # at `after` and the one searched for, and none of those matches.
-    while True:
-        offset = offset_at(zone, after)
-        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
-        instant = (wall - offset).replace(tzinfo=UTC)
-        search_end = min(instant, after + ANY_JUMP)
-        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
-        # there and goes on with the new offset.
-        change = first_change(zone, after, search_end)
-        if change is None:
-            if search_end == instant:
-                return instant
-            after = max(search_end, instant - ANY_JUMP)
-            continue
-        wall = wall_time(zone, change)
-        if next(CronSim(schedule.line, wall - SECOND)) == wall:
-            return change
-        after = change
+    return list_fires(schedule, zone, after, 1)[0]
 
 
 def list_fires(
     schedule: CronSchedule, zone: ZoneInfo, after: datetime, count: int
 ) -> list[datetime]:
     """List the first `count` fire times after `after`, in order, in UTC."""
+    fire_times, instant = FireTimes(schedule, zone), int(after.timestamp())
     fires: list[datetime] = []
     while len(fires) < count:
-        after = next_fire(schedule, zone, after)
-        fires.append(after)
+        following = fire_times.next_after(instant)
+        assert following is not None, "times are accepted until long before the calendar ends"
+        instant = following
+        fires.append(datetime.fromtimestamp(instant, UTC))
     return fires
 
 
 def last_fire(schedule: CronSchedule, zone: ZoneInfo, before: datetime) -> datetime | None:
     """Return the latest fire time not after `before`, in UTC; None if there is none."""
-    before = before.astimezone(UTC)
-    # cronsim only counts forward: double the distance until a fire time lies in between, then
-    # bisect.
-    span = timedelta(minutes=2)
-    while (latest := next_fire(schedule, zone, before - span)) > before:
-        span *= 2
-        if span > LONGEST_FIRE_INTERVAL:
-            return None
-    upper = before
-    while upper - latest > SECOND:
-        middle = latest + (upper - latest) / 2
-        candidate = next_fire(schedule, zone, middle)
-        if candidate <= before:
-            latest = candidate
-        else:
-            upper = middle
-    return latest
+    instant = int(before.timestamp())
+    latest = FireTimes(schedule, zone).last_before(instant, instant - LONGEST_FIRE_INTERVAL)
+    return datetime.fromtimestamp(latest, UTC) if latest is not None else None
 
 
 DAY = 24 * 3600
 FIRST_DAY, LAST_DAY = date(3, 1, 1).toordinal(), date(9998, 12, 31).toordinal()
 RAREST = 42  # years in which every pattern recurs
 _MIDNIGHT = datetime(2001, 1, 1)  # noqa: DTZ001 - a wall time
-
-
-@dataclass(frozen=True, eq=False)  # compared and hashed by identity: there are up to 1440 of them
-class DayTimes:
-    """Fire times of one day, in seconds since the day began, ascending."""
-
-    seconds: tuple[int, ...]
-
-
-_NONE = DayTimes(())
 
 
 class ZoneDay(Value):
@@ -360,29 +311,24 @@ class FireTimes:
         ordinal = self._next_day(_ordinal_at(self._zone, instant))
         while ordinal is not None and _compute_day(self._zone, ordinal).start <= limit:
             day = _compute_day(self._zone, ordinal)
-            times, other_times = self.times_on(ordinal), other.times_on(ordinal)
-            seconds = _subtract_times(times, other_times)
+            others = frozenset(other.times_on(ordinal))
             # A time that clocks skip fires at the gap's end for both schedules, though their wall
             # times differ.
-            if not day.plain:
-                common = set(other_times.seconds)
-                seconds = tuple(
-                    at for at in times.seconds if at not in common or is_kept(day.start + at)
-                )
-            place = bisect_right(seconds, instant - day.start)
-            if place < len(seconds):
-                return day.start + seconds[place]
+            for at in self.times_on(ordinal):
+                is_own = at not in others or (not day.plain and is_kept(day.start + at))
+                if day.start + at > instant and is_own:
+                    return day.start + at
             ordinal = self._next_day(ordinal + 1)
         return None
 
     def _seconds_on(self, ordinal: int) -> tuple[int, tuple[int, ...]]:
-        return _compute_day(self._zone, ordinal).start, self.times_on(ordinal).seconds
+        return _compute_day(self._zone, ordinal).start, self.times_on(ordinal)
 
-    def times_on(self, ordinal: int) -> DayTimes:
-        """Return the fire times of a day, by its ordinal."""
+    def times_on(self, ordinal: int) -> tuple[int, ...]:
+        """Return the fire times of a day, by its ordinal, in seconds since the day began."""
         if not _compute_day(self._zone, ordinal).plain:
             return _times_with_change(self._schedule, self._zone, ordinal)
-        return self._times if self._matches_day(ordinal) else _NONE
+        return self._times if self._matches_day(ordinal) else ()
 
     # ---- days ----------------------------------------------------------------------------------
     # A time that clocks skip may fire on the following day, so that day is searched too.
@@ -409,9 +355,7 @@ class FireTimes:
         return None
 
     def _matches_day(self, ordinal: int) -> bool:
-        days = _matching_days(self._days, date.fromordinal(ordinal).year)
-        place = bisect_left(days, ordinal)
-        return place < len(days) and days[place] == ordinal
+        return _matches(self._days, date.fromordinal(ordinal))
 
 
 def _ordinal_at(zone: ZoneInfo, instant: int) -> int:
@@ -448,6 +392,13 @@ def _matching_days(days: str, year: int) -> tuple[int, ...]:
     return tuple(ordinals)
 
 
+def _matches(days: str, day: date) -> bool:
+    """Return whether a day matches the three day fields."""
+    ordinals = _matching_days(days, day.year)
+    place = bisect_left(ordinals, day.toordinal())
+    return place < len(ordinals) and ordinals[place] == day.toordinal()
+
+
 @lru_cache(maxsize=32768)
 def longest_pause(days: str) -> int:
     """Return the longest pause, in days, between matches of a cron line's day fields.
@@ -462,41 +413,42 @@ def longest_pause(days: str) -> int:
 
 
 @lru_cache(maxsize=32768)
-def _times_of_day(minute: str, hour: str) -> DayTimes:
+def _times_of_day(minute: str, hour: str) -> tuple[int, ...]:
     seconds: list[int] = []
     for wall in CronSim(f"{minute} {hour} * * *", _MIDNIGHT - timedelta(minutes=1)):
         if wall.date() != _MIDNIGHT.date():
             break
         seconds.append(wall.hour * 3600 + wall.minute * 60)
-    return DayTimes(tuple(seconds))
+    return tuple(seconds)
 
 
 @lru_cache(maxsize=8192)
-def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> DayTimes:
+def _times_with_change(schedule: CronSchedule, zone: ZoneInfo, ordinal: int) -> tuple[int, ...]:
     """Compute the fire times of a day on which clocks change, one by one."""
     day = _compute_day(zone, ordinal)
-    seconds: list[int] = []
-    instant = day.start - 1
-    while True:
-        fire_time = next_fire(schedule, zone, datetime.fromtimestamp(instant, UTC))
-        instant = int(fire_time.timestamp())
-        if instant >= day.end:
-            return DayTimes(tuple(seconds))
-        seconds.append(instant - day.start)
+    minute, hour, *day_fields = schedule.line.split()
+    times, days = _times_of_day(minute, hour), " ".join(day_fields)
+    instants: set[int] = set()
+    if schedule.by_wall_clock:
+        # Times of the day before, too: those that clocks skip at its end fire in this day.
+        for date_ordinal in (ordinal - 1, ordinal):
+            midnight = datetime.fromordinal(date_ordinal)
+            for second in times if _matches(days, midnight) else ():
+                fire_time = instant_of(zone, midnight + timedelta(seconds=second))
+                instants.add(int(fire_time.timestamp()))
+    else:
+        instant = day.start
+        while instant < day.end:
+            wall = wall_time(zone, datetime.fromtimestamp(instant, UTC))
+            is_time = wall.hour * 3600 + wall.minute * 60 in times and not wall.second
+            if is_time and _matches(days, wall):
+                instants.add(instant)
+            instant += 60 - wall.second
+    return tuple(sorted(it - day.start for it in instants if day.start <= it < day.end))
 
 
 @lru_cache(maxsize=32768)
-def _chain_ends(times: DayTimes, gap: int) -> tuple[int, ...]:
+def _chain_ends(seconds: tuple[int, ...], gap: int) -> tuple[int, ...]:
     """Return the times after which none follows within the gap on the same day."""
-    follow = (*times.seconds[1:], DAY * 1000)
-    return tuple(
-        second
-        for second, following in zip(times.seconds, follow, strict=True)
-        if following - second > gap
-    )
-
-
-@lru_cache(maxsize=32768)
-def _subtract_times(times: DayTimes, excluded_times: DayTimes) -> tuple[int, ...]:
-    excluded = frozenset(excluded_times.seconds)
-    return tuple(second for second in times.seconds if second not in excluded)
+    follow = pairwise((*seconds, DAY * 1000))
+    return tuple(second for second, following in follow if following - second > gap)

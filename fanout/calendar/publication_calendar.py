@@ -9,13 +9,9 @@ so five o'clock is five o'clock. Occurrences that follow without a break, or ove
 form one span.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
-from operator import attrgetter
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
@@ -37,7 +33,6 @@ from fanout.values import Value
 MAX_DURATION = 366 * DAY  # seconds that a period may last
 HORIZON = 5 * MAX_DURATION  # a longer span counts as endless
 _LOOK_BACK = MAX_DURATION + 2 * DAY  # seconds; a period that began earlier is over
-_MAX_SPANS = 4096
 _CHECKED_YEARS = datetime(2000, 1, 1, tzinfo=UTC), datetime(2042, 1, 1, tzinfo=UTC)
 
 
@@ -52,28 +47,8 @@ class WindowSpan(Value):
     end: int | None
 
 
-@dataclass(slots=True)
-class _PartialSpan:
-    """A span as far as it was searched: it goes on to `end`, or ends there if complete.
-
-    It is the answer for every instant from `since` to its end. The search resumes at `searched_to`.
-    """
-
-    since: int
-    start: int
-    searched_to: int
-    end: int
-    complete: bool = False
-
-
-_span_since = attrgetter("since")
-
-
 class RecurringWindow:
-    """A recurring window. Equal windows are one object: see `build_window`.
-
-    It memoizes spans, which could be computed again at any time.
-    """
+    """A recurring window. Equal windows are one object: see `build_window`."""
 
     def __init__(
         self, schedule: CronSchedule, zone: ZoneInfo, length: timedelta | CronSchedule
@@ -83,7 +58,6 @@ class RecurringWindow:
         self._starts = FireTimes(schedule, zone)
         self._ends = FireTimes(length, zone) if isinstance(length, CronSchedule) else None
         self._duration = int(length.total_seconds()) if isinstance(length, timedelta) else 0
-        self._partial_spans: list[_PartialSpan] = []  # sorted by `since`, without overlaps
 
     def __str__(self) -> str:
         """Format the window for messages: `'0 8 * * 1-5' for 8h in Europe/Oslo`."""
@@ -93,58 +67,29 @@ class RecurringWindow:
             length = f"for {format_duration(self.length)}"
         return f"'{self.schedule.text}' {length} in {self.zone.key}"
 
-    def covers(self, now: datetime) -> bool:
-        """Return whether the instant is in the window."""
-        span = self.find_span(int(now.timestamp()))
-        return span is not None and span.start <= now.timestamp()
-
     def find_span(self, instant: int) -> WindowSpan | None:
         """Return the span that contains the instant, or else the next one.
 
         None: the calendar ends. A span that goes on for more than five years has no end.
         """
-        spans = self._partial_spans
-        place = bisect_right(spans, instant, key=_span_since) - 1
-        partial = spans[place] if place >= 0 else None
-        if partial is None or partial.end <= instant:
-            partial = None
-            # An occurrence that began earlier may still cover the instant.
-            start = self._starts.last_before(instant, instant - _LOOK_BACK)
-            if start is not None and not self._is_skipped(start):
-                partial = _PartialSpan(start, start, start, start)
-                self._extend(partial, instant)
-            if partial is None or partial.end <= instant:
-                start = self._starts.next_after(instant)
-                while start is not None and self._is_skipped(start):
-                    start = self._starts.next_after(start)
-                if start is None:
-                    return None
-                partial = _PartialSpan(instant, start, start, start)
-            # Passes ask for instants near now, so old spans are dropped.
-            if len(spans) == _MAX_SPANS:
-                spans.clear()
-            place = bisect_right(spans, partial.since, key=_span_since)
-            if place < len(spans) and spans[place].start == partial.start:
-                spans[place] = partial  # the same span, known from an earlier instant on
-            else:
-                spans.insert(place, partial)
-        limit = max(instant, partial.start) + HORIZON
-        self._extend(partial, limit)
-        has_end = partial.complete and partial.end <= limit
-        return WindowSpan(partial.start, partial.end if has_end else None)
+        # An occurrence that began earlier may still cover the instant.
+        start = self._starts.last_before(instant, instant - _LOOK_BACK)
+        if start is not None and not self._is_skipped(start):
+            end = self._find_end(start, instant + HORIZON)
+            if end is None or end > instant:
+                return WindowSpan(start, end)
+        start = self._starts.next_after(instant)
+        while start is not None and self._is_skipped(start):
+            start = self._starts.next_after(start)
+        return None if start is None else WindowSpan(start, self._find_end(start, start + HORIZON))
 
-    def _extend(self, partial: _PartialSpan, limit: int) -> None:
-        """Extend a partial span up to its end, or beyond a limit."""
-        if partial.complete or partial.end > limit:
-            return
-        if self._ends is None:
-            partial.searched_to = self._starts.chain_end(partial.searched_to, self._duration, limit)
-            partial.end = partial.searched_to + self._duration
-            partial.complete = partial.end <= limit
-            return
-        end = self._ends.next_without(partial.searched_to, self._starts, self._is_skipped, limit)
-        partial.searched_to, partial.end = (limit, limit + 1) if end is None else (end, end)
-        partial.complete = end is not None
+    def _find_end(self, start: int, limit: int) -> int | None:
+        """Return the end of the span that contains a start of the window; None if past a limit."""
+        if self._ends is not None:
+            end = self._ends.next_without(start, self._starts, self._is_skipped, limit)
+        else:
+            end = self._starts.chain_end(start, self._duration, limit) + self._duration
+        return end if end is not None and end <= limit else None
 
     def _is_skipped(self, start: int) -> bool:
         """Return whether clocks skip this occurrence from begin to end. Both then fire at once."""
@@ -284,9 +229,10 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
             name = calendar.name
             for window, span in _spans(calendar.deny, at):
                 edges.append((span.start, ClosingCause(name, denies=True, windows=(window,))))
-            if calendar.allow and (allowed_end := _allowed_to(calendar.allow, at)) is not None:
-                end, window = allowed_end
-                edges.append((end, ClosingCause(name, denies=False, windows=(window,))))
+            allowed_end, last_windows, _ = _skip_covered(calendar.allow, at, MAX_STEPS)
+            if calendar.allow and allowed_end is not None:
+                ending = ClosingCause(name, denies=False, windows=last_windows)
+                edges.append((allowed_end, ending))
         closes, cause = min(edges, key=lambda edge: edge[0], default=(None, None))
         if closes is None or cause is None or closes - at > HORIZON:
             return WindowState(True, None, "publication is open")
@@ -349,10 +295,10 @@ def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> Closing
 def _opens_at(calendars: Sequence[PublicationCalendar], at: int) -> int | None:
     """Return when publication opens that is closed at an instant, None if never."""
     allows = [calendar.allow for calendar in calendars if calendar.allow]
-    denied_times = _DeniedTimes([window for calendar in calendars for window in calendar.deny], at)
+    denied = dict.fromkeys(window for calendar in calendars for window in calendar.deny)
     now, steps_left = at, MAX_STEPS
     while steps_left > 0:
-        undenied, steps = denied_times.skip_denied(now, steps_left)
+        undenied, _, steps = _skip_covered(denied, now, steps_left)
         steps_left -= steps
         starts = [None if undenied is None else _allowed_from(allow, undenied) for allow in allows]
         # The instant moves to the latest begin; whether the other calendars are open there is
@@ -365,34 +311,6 @@ def _opens_at(calendars: Sequence[PublicationCalendar], at: int) -> int | None:
         now = later
         steps_left -= 1 + sum(map(len, allows)) // _SPANS_PER_STEP
     return now
-
-
-class _DeniedTimes:
-    """Denied times in the order in which they begin."""
-
-    def __init__(self, windows: Iterable[RecurringWindow], at: int) -> None:
-        numbered_spans = enumerate(_spans(dict.fromkeys(windows), at))
-        self._limit = at + HORIZON
-        self._ahead = [
-            (span.start, number, span.end, window) for number, (window, span) in numbered_spans
-        ]
-        heapify(self._ahead)
-
-    def skip_denied(self, at: int, steps_left: int) -> tuple[int | None, int]:
-        """Return the first instant from `at` that is not denied, and the steps taken.
-
-        The instant is None for never. Stops after `steps_left` steps and returns how far it came.
-        """
-        steps = 0
-        while self._ahead and self._ahead[0][0] <= at and steps < steps_left:
-            _, number, end, window = heappop(self._ahead)
-            if end is None or end > self._limit:
-                return None, steps
-            at = max(at, end)
-            if (span := window.find_span(at)) is not None:
-                heappush(self._ahead, (span.start, number, span.end, window))
-            steps += 1
-        return at, steps
 
 
 def _spans(
@@ -413,22 +331,25 @@ def _allowed_from(windows: Iterable[RecurringWindow], at: int) -> int | None:
     return first
 
 
-def _allowed_to(windows: Sequence[RecurringWindow], at: int) -> tuple[int, RecurringWindow] | None:
-    """Return when the allowed time ends that contains the instant, and its last window.
+def _skip_covered(
+    windows: Collection[RecurringWindow], at: int, steps_left: int
+) -> tuple[int | None, tuple[RecurringWindow, ...], int]:
+    """Return the first instant from this one on that is in no window, and the steps taken.
 
-    None: never. Windows that follow each other without a break form one allowed time.
+    The instant is None for never. With it the window, if any, that ends there: windows that follow
+    each other without a break are one time. Stops after `steps_left` steps, where it has come to.
     """
-    limit, steps_left = at + HORIZON, MAX_STEPS
-    last_window: RecurringWindow | None = None
-    covered = True
-    while covered and at <= limit and steps_left > 0:
-        covered = False
-        steps_left -= len(windows) // _SPANS_PER_STEP
+    limit, steps = at + HORIZON, 0
+    last_windows: tuple[RecurringWindow, ...] = ()
+    is_covered = True
+    while is_covered and at <= limit and steps < steps_left:
+        is_covered = False
+        steps += len(windows) // _SPANS_PER_STEP
         for window in windows:
             span = window.find_span(at)
             if span is not None and span.start <= at:
                 if span.end is None:
-                    return None
-                at, last_window, covered = span.end, window, True
-                steps_left -= 1
-    return None if last_window is None or at > limit else (at, last_window)
+                    return None, (window,), steps
+                at, last_windows, is_covered = span.end, (window,), True
+                steps += 1
+    return at if at <= limit else None, last_windows, steps

@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextvars import copy_context
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -26,18 +26,7 @@ from fanout.errors import Bug, FanoutError
 GC_THRESHOLD = 1_000_000
 
 
-class Verb(NamedTuple):
-    """Row of the verb table: module below `fanout.cli.verbs`, help text and section.
-
-    `section` is the heading under which `fanout --help` lists the verb.
-    """
-
-    module: str
-    help: str
-    section: str
-
-
-# Verbs by section, each with its line of help.
+# Verbs by section of `fanout --help`, each with its line of help.
 _SECTIONS = {
     "Observe": {
         "status": "Print the state of the whole fleet on one screen.",
@@ -87,19 +76,9 @@ _SECTIONS = {
     },
 }
 # Modules of two verbs, of which each has its command there.
-_PAIRS = (
-    "diff_render",
-    "revoke_withdraw",
-    "schema_crds",
-    "skip_retry",
-    "suspend_resume",
-)
+_PAIRS = ("diff_render", "revoke_withdraw", "schema_crds", "skip_retry", "suspend_resume")
 _MODULES = {"import": "import_"} | {verb: pair for pair in _PAIRS for verb in pair.split("_")}
-VERBS = {
-    name: Verb(_MODULES.get(name, name.replace("-", "_")), text, section)
-    for section, verbs in _SECTIONS.items()
-    for name, text in verbs.items()
-}
+VERBS = {name: text for verbs in _SECTIONS.values() for name, text in verbs.items()}
 
 # Words of the help and of messages, for `fanout --help` and the command reference; docs/glossary.md
 # has all.
@@ -168,6 +147,11 @@ REPLACED_VERBS = {
 }
 
 
+def find_module(verb: str) -> str:
+    """Return the name of a verb's module below `fanout.cli.verbs`."""
+    return _MODULES.get(verb, verb.replace("-", "_"))
+
+
 class VerbGroup(click.Group):
     """Click group that lists its commands from the table and loads one when called."""
 
@@ -177,10 +161,9 @@ class VerbGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Load the verb's module and return its command; None if the table has no such verb."""
-        verb = VERBS.get(cmd_name)
-        if verb is None:
+        if cmd_name not in VERBS:
             return None
-        module = load_module(f"cli.verbs.{verb.module}")
+        module = load_module(f"cli.verbs.{find_module(cmd_name)}")
         # A module of several verbs has a command of the name of each.
         command: click.Command = getattr(module, "command", None) or getattr(module, cmd_name)
         return command
@@ -224,8 +207,8 @@ class VerbGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete verbs from the table, and options like click."""
         verbs = [
-            CompletionItem(name, help=verb.help)
-            for name, verb in VERBS.items()
+            CompletionItem(name, help=text)
+            for name, text in VERBS.items()
             if name.startswith(incomplete)
         ]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)

@@ -9,7 +9,7 @@ from fanout.cli.terminal import print_message
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import FanoutError
 from fanout.ports import BatchResult, Credentials, EventBatch, EventSender
-from fanout.present.notifications.notifier import Notifier, OutboxFile
+from fanout.present.notifications.notifier import Notifier
 from fanout.reconcile.pass_results import PassReport
 from fanout.reconcile.pass_scope import list_subjects
 from fanout.telemetry.error_isolation import run_isolated
@@ -42,7 +42,7 @@ def build_notifier(program: Program) -> Notifier | None:
     return Notifier(
         configuration.notifications,
         configuration.install_id,
-        OutboxFile(state_dir / "notifications.json", configuration.install_id),
+        state_dir / "notifications.json",
         LazyEventSender(secrets),
         program.redactor.redact_value,
         program.world.counters.events,

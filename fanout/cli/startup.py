@@ -75,24 +75,21 @@ CALL_PATIENCE = 5.0  # seconds that a pass of many waits for a call of a forge
 class LazyForgeDirectory:
     """Port `fanout.ports.ForgeDirectory` that opens its implementation when it is asked."""
 
-    build: Callable[[], Any]
+    build: Callable[[], ForgeDirectory]
     _directory: Any = None
 
-    @property
-    def _opened(self) -> Any:
-        if self._directory is None:
-            self._directory = self.build()
-        return self._directory
+    def _open(self) -> ForgeDirectory:
+        directory: ForgeDirectory = self._directory or self.build()
+        self._directory = directory
+        return directory
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         """Return the forge of a repository as `fanout.ports.ForgeDirectory` specifies."""
-        forge: tuple[Forge, RepositoryName] = self._opened.forge_of(url)
-        return forge
+        return self._open().forge_of(url)
 
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host as `ForgeDirectory` specifies."""
-        limits: HostLimits | None = self._opened.limits_of(url)
-        return limits
+        return self._open().limits_of(url)
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many more calls each host takes, by host and limit; load nothing for it."""

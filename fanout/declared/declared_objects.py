@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
 
 from fanout.api.field_errors import FieldPath, format_path
@@ -121,9 +122,8 @@ class DeclaredObjects(Value):
     @property
     def own_count(self) -> int:
         """Number of objects of fanout's own kinds, usable or not."""
-        policies = (*self.policies, *self.promotions)
-        others = (*self.repositories, *self.variants, *self.scenarios, *self.left_out)
-        return len(policies) + len(others)
+        usable = (self.policies, self.promotions, self.repositories, self.variants, self.scenarios)
+        return sum(map(len, usable)) + len(self.left_out)
 
     def find_unusable(self, kind: GroupKind, namespace: str) -> Iterator[str]:
         """Yield what may declare objects of a kind for a namespace, and cannot be used."""
@@ -155,26 +155,18 @@ class DeclaredObjects(Value):
         return position.locate(item.identity, path)
 
 
+_read_restrictions = attrgetter(
+    *("repositories", "policies", "variants", "promotions", "served_scopes", "definition_times"),
+    *("left_out", "unread", "unusable"),
+)
+
+
 def have_same_restrictions(previous: DeclaredObjects, present: DeclaredObjects) -> bool:
     """Return whether two values are the same but for cluster objects and positions.
 
     What restricts or removes something is in objects of fanout, or in what cannot be read or used.
     """
-    first, second = (
-        (
-            it.repositories,
-            it.policies,
-            it.variants,
-            it.promotions,
-            it.served_scopes,
-            it.definition_times,
-            it.left_out,
-            it.unread,
-            it.unusable,
-        )
-        for it in (previous, present)
-    )
-    return first == second
+    return bool(_read_restrictions(previous) == _read_restrictions(present))
 
 
 def locate_broken(key: ObjectKey, position: ObjectPosition, at: str) -> ErrorLocation:

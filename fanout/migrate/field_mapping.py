@@ -7,7 +7,7 @@ function without its selectors changes other objects, a target without its packa
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from fanout.api.field_errors import FieldError, FieldPath, as_list, as_mapping, format_path
@@ -15,7 +15,7 @@ from fanout.api.kind_registry import field_names_at
 from fanout.api.object_meta import DEFAULT_NAMESPACE, KRMObject
 from fanout.api.text_fields import format_value, join_words
 from fanout.api.validators.object_validation import is_fanout_object
-from fanout.values import Value
+from fanout.values import Value, replace
 
 
 class SourceField(Value):
@@ -158,10 +158,10 @@ def ignored_field(source: str, description: str, target: str = "") -> FieldMappi
 
 
 def unsupported_field(
-    source: str, description: str, *, problem: str, remedy: str, ignored: Sequence[Any] = ()
+    source: str, description: str, *ignored_values: Any, problem: str, **report: Any
 ) -> FieldMapping:
-    """Return the row of a field without counterpart: values not `ignored` are reported as lost."""
-    convert = report_unsupported(*ignored, problem=problem, remedy=remedy)
+    """Return the row of a field without counterpart; for the rest see `report_unsupported`."""
+    convert = report_unsupported(*ignored_values, problem=problem, **report)
     return FieldMapping(source, "", convert, description)
 
 
@@ -169,7 +169,7 @@ class KindMapping(Value):
     """Source kind with its fields, and the kind of fanout that it becomes."""
 
     kind: str
-    version: str
+    api_version: str
     target_kind: str
     rows: tuple[FieldMapping, ...]
 
@@ -178,13 +178,12 @@ def server_field_mappings(program: str) -> Iterator[FieldMapping]:
     """Yield the fields that the API server and the program's controllers write."""
     for server_field in _SERVER_FIELDS:
         yield ignored_field(f"metadata.{server_field}", "set by the API server")
-    yield FieldMapping(
+    yield unsupported_field(
         "metadata.deletionTimestamp",
-        "",
-        report_unsupported(
-            problem="is being deleted since {}", remedy="import it if it is to stay", invalidates=()
-        ),
         "objects that are being deleted are left out and reported",
+        problem="is being deleted since {}",
+        remedy="import it if it is to stay",
+        invalidates=(),
     )
     yield ignored_field("status", f"written by {program}, not by people")
 
@@ -257,13 +256,10 @@ def read_key(item: Any) -> SourceKey:
     return str(read_kind(item)), str(namespace), str(meta.get("name"))
 
 
-def find_mapping(item: Any, mappings: Sequence[KindMapping], group: str) -> KindMapping | None:
+def find_mapping(item: Any, mappings: Iterable[KindMapping]) -> KindMapping | None:
     """Return the mapping of the object's kind and version, or None."""
-    version, kind = as_mapping(item).get("apiVersion"), read_kind(item)
-    for mapping in mappings:
-        if (version, kind) == (f"{group}/{mapping.version}", mapping.kind):
-            return mapping
-    return None
+    identity = as_mapping(item).get("apiVersion"), read_kind(item)
+    return next((it for it in mappings if (it.api_version, it.kind) == identity), None)
 
 
 def duplicate_remark() -> Remark:
@@ -272,11 +268,9 @@ def duplicate_remark() -> Remark:
     return Remark(("metadata", "name"), problem, "remove one")
 
 
-def unconvertible_remark(item: Any, mappings: Sequence[KindMapping], group: str) -> Remark:
+def unconvertible_remark(item: Any, mappings: Iterable[KindMapping]) -> Remark:
     """Return the remark about an object of a kind that is not converted."""
-    convertible_kinds = join_words(
-        [f"{origin.kind} {group}/{origin.version}" for origin in mappings], "and"
-    )
+    convertible_kinds = join_words([f"{it.kind} {it.api_version}" for it in mappings], "and")
     version, kind = as_mapping(item).get("apiVersion"), read_kind(item)
     if is_fanout_object(as_mapping(item)):
         return Remark(("apiVersion",), "is already an object of fanout", "keep it as it is")
@@ -303,21 +297,28 @@ LeafValues = dict[FieldPath, tuple[Any, FieldPath]]
 """Every value without values of its own, and the other program's field that it comes from."""
 
 
-class _ObjectDraft(Value):
-    """Object under assembly; `original_paths` has for each path the one among the leaves."""
+class AssembledObject(Value):
+    """Object, or None if nothing of it is left, and the remarks about its fields.
 
-    data: dict[str, Any]
+    `original_paths` has for each path the one among the leaves.
+    """
+
+    data: Mapping[str, Any] | None
     original_paths: Mapping[FieldPath, FieldPath]
     leaves: LeafValues
     units: RemovalUnits
+    remarks: tuple[Remark, ...] = ()
 
     def nearest_existing(self, path: FieldPath) -> FieldPath:
         """Return the path, or its longest prefix that exists in the object."""
         return next(path[:n] for n in range(len(path), -1, -1) if path[:n] in self.original_paths)
 
     def source_path(self, path: FieldPath) -> FieldPath:
-        """Return the source field of a path: that of the first value at or below it."""
-        original_path = self.original_paths[path]
+        """Return the source field of a field of the object, or of the nearest parent.
+
+        It is that of the first value at or below the field.
+        """
+        original_path = self.original_paths[self.nearest_existing(path)]
         leaf_path, (_, source) = next(
             (at, leaf)
             for at, leaf in self.leaves.items()
@@ -332,22 +333,6 @@ class _ObjectDraft(Value):
         if any(leaf[: len(unit)] == unit for leaf in self.leaves):
             return unit, noun
         return (), OBJECT_NOUN
-
-
-class AssembledObject(Value):
-    """Object, or None if nothing of it is left, and the remarks about its fields."""
-
-    data: Mapping[str, Any] | None
-    remarks: tuple[Remark, ...]
-    object_draft: _ObjectDraft | None = None
-
-    def source_path(self, path: FieldPath) -> FieldPath:
-        """Return the source field of a field of the object, or of the nearest parent."""
-        return (
-            self.object_draft.source_path(self.object_draft.nearest_existing(path))
-            if self.object_draft
-            else ()
-        )
 
 
 def assemble_object(
@@ -386,10 +371,10 @@ def assemble_object(
             parent[path[-1]] = leaf
         original_paths: dict[FieldPath, FieldPath] = {}
         data = _to_plain_data(kind, root, (), (), original_paths)
-        draft = _ObjectDraft(data, original_paths, leaves, units)
-        errors = [error for error in validate_data(draft.data) if error.severity == "error"]
+        draft = AssembledObject(data, original_paths, leaves, units)
+        errors = [error for error in validate_data(data) if error.severity == "error"]
         if not errors:
-            return AssembledObject(draft.data, tuple(remarks), draft)
+            return replace(draft, remarks=tuple(remarks))
         invalid_units = []
         for error in errors:
             nearest = draft.nearest_existing(error.path)
@@ -399,11 +384,11 @@ def assemble_object(
             invalid_units.append(unit)
             advice = _REMOVE_ADVICE.sub("", error.remedy)
             remedy = _left_out_remedy(noun, advice)
-            remarks.append(Remark(draft.source_path(nearest), problem, remedy))
+            remarks.append(Remark(draft.source_path(error.path), problem, remedy))
         # Removing one unit can make another field invalid, hence validated again. It ends because
         # every error removes at least one leaf: `unit` falls back to the whole object.
         leaves = _without_units(leaves, invalid_units)
-    return AssembledObject(None, tuple(remark for remark in remarks if remark.is_lost))
+    return AssembledObject(None, {}, {}, units, tuple(it for it in remarks if it.is_lost))
 
 
 def _flatten(

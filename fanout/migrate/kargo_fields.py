@@ -17,7 +17,7 @@ from fanout.migrate.field_mapping import (
 )
 
 KARGO_GROUP = "kargo.akuity.io"
-_VERSION = "v1alpha1"
+KARGO_VERSION = f"{KARGO_GROUP}/v1alpha1"
 _POLICY = "UpstreamPolicy"
 _STAGE_PATH = "spec.stages[*]"
 _REQUEST_PATH = "spec.requestedFreight[*]"
@@ -64,7 +64,7 @@ _STAGE_MAPPINGS = (
     unsupported_field(
         f"{_REQUEST_PATH}.origin.kind",
         "`Warehouse`, nothing else",
-        ignored=("", "Warehouse"),
+        *("", "Warehouse"),
         problem="is not a Warehouse",
         remedy="request freight of a Warehouse",
     ),
@@ -113,7 +113,7 @@ _STAGE_MAPPINGS = (
         unsupported_field(
             f"spec.verification.{field}",
             "reported: fanout does not run it",
-            ignored=([], {}),
+            *([], {}),
             problem="fanout does not run it",
             remedy="configure it where the analysis runs",
         )
@@ -123,7 +123,7 @@ _STAGE_MAPPINGS = (
     unsupported_field(
         "spec.targets",
         "reported; only in Kargo's commercial build",
-        ignored=([], {}),
+        *([], {}),
         problem="Kargo's Targets are not read",
         remedy="write spec.targets with an objectSelector",
     ),
@@ -144,27 +144,24 @@ _TAG_FIELDS = ("allowTags", "allowTagsRegex", "allowTagsRegexes")
 _WAREHOUSE_MAPPINGS = (
     *_metadata_mappings(),
     _SHARD,
-    FieldMapping(
+    unsupported_field(
         "spec.interval",
-        "",
-        report_unsupported(
-            "",
-            problem="every pass lists the repository; there is no polling interval",
-            is_lost=False,
-        ),
         "a note: every pass lists the repository",
+        "",
+        problem="every pass lists the repository; there is no polling interval",
+        is_lost=False,
     ),
     unsupported_field(
         "spec.freightCreationPolicy",
         "`Automatic` needs no field; `Manual` is reported",
-        ignored=("", "Automatic"),
+        *("", "Automatic"),
         problem="every tag is a revision",
         remedy="tag by hand, or pin spec.upstream.revision.tag",
     ),
     unsupported_field(
         "spec.freightCreationCriteria",
         "named",
-        ignored=({},),
+        {},
         problem="every tag is a revision",
         remedy="tag only what is to be rolled out",
     ),
@@ -238,7 +235,6 @@ _WAREHOUSE_MAPPINGS = (
     ),
 )
 _AUTOMATIC, _WINDOWS = "spec.autoPromotion.stages", "spec.promotionWindows[*]"
-_HOOKS = report_unsupported([], problem="`fanout run` sweeps on its own schedule", is_lost=False)
 _PROJECT_CONFIG_MAPPINGS = (
     *_metadata_mappings(),
     ignored_field("spec.promotionPolicies[*].stage", "where it is enabled", _AUTOMATIC),
@@ -269,18 +265,24 @@ _PROJECT_CONFIG_MAPPINGS = (
     unsupported_field(
         f"{_WINDOWS}.projectSelector",
         "named",
-        ignored=({},),
+        {},
         problem="is for a ClusterConfig",
         remedy="remove it",
     ),
     *(
-        FieldMapping(f"spec.{field}", "", _HOOKS, "a note: a schedule starts passes")
+        unsupported_field(
+            f"spec.{field}",
+            "a note: a schedule starts passes",
+            [],
+            problem="`fanout run` sweeps on its own schedule",
+            is_lost=False,
+        )
         for field in ("webhookReceivers", "receivers")
     ),
 )
-WAREHOUSE_MAPPING = KindMapping("Warehouse", _VERSION, _POLICY, _WAREHOUSE_MAPPINGS)
-STAGE_MAPPING = KindMapping("Stage", _VERSION, _POLICY, _STAGE_MAPPINGS)
+WAREHOUSE_MAPPING = KindMapping("Warehouse", KARGO_VERSION, _POLICY, _WAREHOUSE_MAPPINGS)
+STAGE_MAPPING = KindMapping("Stage", KARGO_VERSION, _POLICY, _STAGE_MAPPINGS)
 PROJECT_CONFIG_MAPPING = KindMapping(
-    "ProjectConfig", _VERSION, "PromotionPolicy", _PROJECT_CONFIG_MAPPINGS
+    "ProjectConfig", KARGO_VERSION, "PromotionPolicy", _PROJECT_CONFIG_MAPPINGS
 )
 KARGO_KINDS = (WAREHOUSE_MAPPING, STAGE_MAPPING, PROJECT_CONFIG_MAPPING)

@@ -28,8 +28,8 @@ from fanout.migrate.field_mapping import (
     unconvertible_remark,
 )
 from fanout.migrate.kargo_fields import (
-    KARGO_GROUP,
     KARGO_KINDS,
+    KARGO_VERSION,
     PROJECT_CONFIG_MAPPING,
     STAGE_MAPPING,
     WAREHOUSE_MAPPING,
@@ -80,7 +80,7 @@ _UNSUPPORTED_KINDS: Mapping[str, tuple[str, str]] = {
 def unsupported_kind_remark(item: Any) -> Remark | None:
     """Return the remark about a Kargo kind without a counterpart, or None."""
     version, kind = as_mapping(item).get("apiVersion"), read_kind(item)
-    if version != f"{KARGO_GROUP}/v1alpha1" or not isinstance(kind, str):
+    if version != KARGO_VERSION or not isinstance(kind, str):
         return None
     if kind == "Project":
         if as_mapping(item, "spec").get("promotionPolicies"):
@@ -127,13 +127,11 @@ def group_by_project(objects: Sequence[Any]) -> tuple[dict[str, KargoProject], l
     seen_keys: set[SourceKey] = set()
     cluster_tasks: dict[str, Mapping[str, Any]] = {}
     for index, data in enumerate(objects):
-        mapping = find_mapping(data, KARGO_KINDS, KARGO_GROUP)
+        mapping = find_mapping(data, KARGO_KINDS)
         project = projects.setdefault(read_key(data)[1], KargoProject())
         if mapping is None:
             kind_remark = unsupported_kind_remark(data)
-            remarks.append(
-                (index, kind_remark or unconvertible_remark(data, KARGO_KINDS, KARGO_GROUP))
-            )
+            remarks.append((index, kind_remark or unconvertible_remark(data, KARGO_KINDS)))
             if kind_remark and read_kind(data) in _TASK_KINDS:
                 tasks = cluster_tasks if read_kind(data) == _CLUSTER_TASK_KIND else project.tasks
                 tasks.setdefault(read_key(data)[2], as_mapping(data, "spec"))
@@ -199,7 +197,7 @@ def assemble_from_sources(
     `default_index`: index of the object for remarks without a source field.
     """
     result = assemble_object(KINDS[kind], converted_fields, validate_data, units)
-    remarks = []
+    remarks: list[ObjectRemark] = []
     for remark in result.remarks:
         index, path = default_index, remark.path
         if path and isinstance(path[0], int):
@@ -208,21 +206,13 @@ def assemble_from_sources(
     return ImportResult((result.data,) if result.data is not None else (), tuple(remarks))
 
 
-def join_results(parts: Iterable[ImportResult]) -> ImportResult:
-    """Join all objects and all remarks, in order."""
-    results = list(parts)
-    objects = (item for part in results for item in part.objects)
-    return ImportResult(
-        tuple(objects), tuple(remark for part in results for remark in part.remarks)
-    )
-
-
 def build_policies(project: KargoProject, validate_data: ObjectValidator) -> ImportResult:
     """Build a policy for every Warehouse that a Stage requests.
 
     `validate_data` returns the errors of an object; fields with errors are removed and reported.
     """
-    results: list[ImportResult] = []
+    policies: list[Mapping[str, Any]] = []
+    remarks: list[ObjectRemark] = []
     requests_by_warehouse: dict[str, list[FreightRequest]] = {
         name: [] for name in project.warehouses
     }
@@ -231,14 +221,12 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
         requests = find_requests(stage)
         if not requests:
             problem = "it requests no Warehouse, so the stage is in no policy"
-            remark = Remark(path, problem, "set the origin")
-            results.append(ImportResult((), ((stage.index, remark),)))
+            remarks.append((stage.index, Remark(path, problem, "set the origin")))
         if len(requests) > 1:
             names = ", ".join(map(replace_dots, requests))
             problem = "a policy has one upstream; the stage becomes a separate stage of each of"
             remedy = "combine what must be released together in one package"
-            remark = Remark(path, f"{problem} {names}", remedy)
-            results.append(ImportResult((), ((stage.index, remark),)))
+            remarks.append((stage.index, Remark(path, f"{problem} {names}", remedy)))
         for name, request in requests.items():
             requests_by_warehouse.setdefault(name, []).append(request)
     for name, warehouse_requests in requests_by_warehouse.items():
@@ -246,16 +234,15 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
         if warehouse_requests:
             main_object = warehouse or warehouse_requests[0].stage
             fields = _build_policy(name, warehouse, sort_requests(warehouse_requests), project)
-            results.append(
-                assemble_from_sources(
-                    "UpstreamPolicy", fields, validate_data, POLICY_UNITS, main_object.index
-                )
+            built = assemble_from_sources(
+                "UpstreamPolicy", fields, validate_data, POLICY_UNITS, main_object.index
             )
+            policies += built.objects
+            remarks += built.remarks
         elif warehouse:
             problem = "no Stage of the input requests it, so there is no policy for it"
-            remark = Remark((), problem, "import its Stages as well")
-            results.append(ImportResult((), ((warehouse.index, remark),)))
-    return join_results(results)
+            remarks.append((warehouse.index, Remark((), problem, "import its Stages as well")))
+    return ImportResult(tuple(policies), tuple(remarks))
 
 
 def _build_policy(
@@ -357,7 +344,7 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
     removed and reported, so every object of the result passes it.
     """
     projects, remarks = group_by_project(objects)
-    results = [ImportResult((), tuple(remarks))]
+    converted_objects: list[Mapping[str, Any]] = []
     for project in projects.values():
         policy_result = build_policies(project, validate_data)
         metadata = (as_mapping(it["metadata"]) for it in policy_result.objects)
@@ -372,10 +359,11 @@ def import_kargo_objects(objects: Sequence[Any], validate_data: ObjectValidator)
             _build_promotion_policy(config, project, stage_names, validate_data)
             for config in project.configs
         ]
-        results += [ImportResult(repositories, ()), policy_result, *promotions]
-    joined_result = join_results(results)
-    sorted_remarks = sorted(dict.fromkeys(joined_result.remarks), key=lambda it: it[0])
-    return ImportResult(joined_result.objects, tuple(sorted_remarks))
+        for part in (ImportResult(repositories, ()), policy_result, *promotions):
+            converted_objects += part.objects
+            remarks += part.remarks
+    sorted_remarks = sorted(dict.fromkeys(remarks), key=lambda it: it[0])
+    return ImportResult(tuple(converted_objects), tuple(sorted_remarks))
 
 
 def _build_promotion_policy(
@@ -387,13 +375,13 @@ def _build_promotion_policy(
     """Build the PromotionPolicy of a ProjectConfig, if any setting has a counterpart."""
     stages = [stage for stage in project.stages if promotion_steps_of(stage.data)]
     control_flow_stages = [stage for stage in project.stages if not promotion_steps_of(stage.data)]
-    converted_windows = convert_windows(config, stages)
+    window_fields, blocked_names = convert_windows(config, stages)
     automation_fields = convert_automation(
-        config, stages, control_flow_stages, stage_names, converted_windows.blocked_names
+        config, stages, control_flow_stages, stage_names, blocked_names
     )
     converted_fields = [
         *convert_object(PROJECT_CONFIG_MAPPING, config.data),
-        *converted_windows.pieces,
+        *window_fields,
         *automation_fields,
     ]
     if not any(isinstance(it, TargetField) and it.path[0] == "spec" for it in converted_fields):

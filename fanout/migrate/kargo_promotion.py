@@ -195,15 +195,13 @@ _WRITE_WINDOW_REMEDY = "write it in spec.windows as cron lines"
 _MAX_LENGTH_BY_FREQUENCY = {"DAILY": timedelta(days=1), "WEEKLY": timedelta(days=7)}
 
 
-class ConvertedWindows(Value):
-    """Converted windows, and the names of Stages where automation must stay off."""
+def convert_windows(
+    config: KargoObject, stages: Sequence[KargoObject]
+) -> tuple[list[TargetField | Remark], set[str]]:
+    """Convert the windows of a ProjectConfig; `stages` are its Project's Stages with targets.
 
-    pieces: tuple[TargetField | Remark, ...]
-    blocked_names: frozenset[str]
-
-
-def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> ConvertedWindows:
-    """Convert the windows of a ProjectConfig; `stages` are its Project's Stages with targets."""
+    Return with them the names of Stages where automation must stay off.
+    """
     pieces: list[TargetField | Remark] = []
     blocked_names: set[str] = set()
     for index, entry in enumerate(as_list(config.spec, "promotionWindows")):
@@ -226,7 +224,7 @@ def convert_windows(config: KargoObject, stages: Sequence[KargoObject]) -> Conve
             pieces.append(
                 Remark(path, f"{error.problem}{consequence}", error.remedy or _WRITE_WINDOW_REMEDY)
             )
-    return ConvertedWindows(tuple(pieces), frozenset(blocked_names))
+    return pieces, blocked_names
 
 
 def _convert_window(entry: Mapping[str, Any], path: FieldPath) -> Conversion:

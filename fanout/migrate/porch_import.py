@@ -35,7 +35,6 @@ from fanout.migrate.field_mapping import (
     ignored_field,
     read_key,
     read_kind,
-    report_unsupported,
     server_field_mappings,
     unconvertible_remark,
     unsupported_field,
@@ -185,38 +184,29 @@ _REPOSITORY_MAPPINGS = (
         porch_conversion.convert_description,
         "the annotation `kubernetes.io/description`",
     ),
-    FieldMapping(
+    unsupported_field(
         "spec.type",
-        "",
-        report_unsupported(
-            *("", "git"),
-            problem="repositories of type {} are not supported",
-            remedy="use git",
-            invalidates=(),
-        ),
         "`git` needs no field; an `oci` repository is left out and reported",
+        *("", "git"),
+        problem="repositories of type {} are not supported",
+        remedy="use git",
+        invalidates=(),
     ),
-    FieldMapping(
+    unsupported_field(
         "spec.content",
-        "",
-        report_unsupported(
-            *("", "Package"),
-            problem="a repository of {}s is not supported",
-            remedy="use packages",
-            invalidates=(),
-        ),
         "`Package` needs no field; others are left out and reported",
+        *("", "Package"),
+        problem="a repository of {}s is not supported",
+        remedy="use packages",
+        invalidates=(),
     ),
-    FieldMapping(
+    unsupported_field(
         "spec.deployment",
-        "",
-        report_unsupported(
-            False,
-            problem="fanout does not distinguish repositories for deployment; add a label to select"
-            " it by",
-            is_lost=False,
-        ),
         "a note; label the repositories that selectors select",
+        False,
+        problem="fanout does not distinguish repositories for deployment; add a label to select it"
+        " by",
+        is_lost=False,
     ),
     FieldMapping("spec.git.repo", "spec.url", copy_text),
     FieldMapping("spec.git.branch", "spec.branch", copy_text),
@@ -235,7 +225,7 @@ _REPOSITORY_MAPPINGS = (
     unsupported_field(
         "spec.git.createBranch",
         "reported: the branch must exist",
-        ignored=(False,),
+        False,
         problem="the branch must exist before fanout publishes to it",
         remedy="push it once if it is missing",
     ),
@@ -245,36 +235,37 @@ _REPOSITORY_MAPPINGS = (
             "reported: `author` of the"
             " [FanoutConfiguration](../reference/kinds/fanout-configuration.md) is for"
             " all repositories",
-            ignored=("",),
+            "",
             problem="all commits have the author of the installation",
             remedy="set author in the FanoutConfiguration",
         )
         for field in ("author", "email")
     ),
-    FieldMapping(
+    unsupported_field(
         "spec.sync",
-        "",
-        report_unsupported(
-            problem="every pass lists the repository; there is no polling interval", is_lost=False
-        ),
         "a note: every pass lists the repository",
+        problem="every pass lists the repository; there is no polling interval",
+        is_lost=False,
     ),
     ignored_field("spec.oci", "Porch uses it only with `type: oci`"),
     *(
         unsupported_field(
             f"spec.{field}",
             "reported; only old versions of Porch have it",
-            ignored=([], {}),
+            *([], {}),
             problem="has no counterpart",
             remedy="use functions in the packages' pipelines",
         )
         for field in ("mutators", "validators", "upstream")
     ),
 )
+PORCH_GROUP = "config.porch.kpt.dev"
+_VERSION, _SET_VERSION = f"{PORCH_GROUP}/v1alpha1", f"{PORCH_GROUP}/v1alpha2"
+_SET_KIND = "PackageVariantSet"
 PORCH_KINDS: tuple[KindMapping, ...] = (
-    KindMapping("Repository", "v1alpha1", "Repository", _REPOSITORY_MAPPINGS),
-    KindMapping("PackageVariant", "v1alpha1", "PackageVariant", _PACKAGE_VARIANT_MAPPINGS),
-    KindMapping("PackageVariantSet", "v1alpha2", "UpstreamPolicy", _PACKAGE_VARIANT_SET_MAPPINGS),
+    KindMapping("Repository", _VERSION, "Repository", _REPOSITORY_MAPPINGS),
+    KindMapping("PackageVariant", _VERSION, "PackageVariant", _PACKAGE_VARIANT_MAPPINGS),
+    KindMapping(_SET_KIND, _SET_VERSION, "UpstreamPolicy", _PACKAGE_VARIANT_SET_MAPPINGS),
 )
 
 
@@ -303,9 +294,7 @@ PORCH_REMOVAL_UNITS: RemovalUnits = {
     **dict(_template_units("spec.targets.*.template")),
 }
 
-PORCH_GROUP = "config.porch.kpt.dev"
 DEFAULT_STAGE = "all"
-_SET_KIND = "PackageVariantSet"
 
 
 def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator) -> ImportResult:
@@ -323,13 +312,13 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
     )
     for index in sets_first:
         item = objects[index]
-        mapping = find_mapping(item, PORCH_KINDS, PORCH_GROUP)
+        mapping = find_mapping(item, PORCH_KINDS)
         if mapping is None:
-            lost = unconvertible_remark(item, PORCH_KINDS, PORCH_GROUP)
+            lost = unconvertible_remark(item, PORCH_KINDS)
             version = as_mapping(item).get("apiVersion")
-            if (read_kind(item), version) == (_SET_KIND, f"{PORCH_GROUP}/v1alpha1"):
+            if (read_kind(item), version) == (_SET_KIND, _VERSION):
                 problem = "this version of PackageVariantSet is not translated"
-                remedy = f"convert it to {PORCH_GROUP}/v1alpha2 first"
+                remedy = f"convert it to {_SET_VERSION} first"
                 lost = Remark(("apiVersion",), f"{problem}; Porch no longer supports it", remedy)
             remarks.append((index, lost))
             continue

@@ -64,7 +64,6 @@ class PassChange(Value):
     variants are written that were not changed themselves.
     """
 
-    is_changed: bool = False
     variants: frozenset[str] = frozenset()
     number: int = 0  # passes in a row that changed the policy
 
@@ -80,7 +79,7 @@ class _PolicyBatch(Value):
         """Return whether a variant is to be written."""
         change = self.change
         # Left to the next pass.
-        if name in change.variants or (change.is_changed and change.number <= MAX_PUT_OFF):
+        if name in change.variants or 0 < change.number <= MAX_PUT_OFF:
             return False
         return self.names is None or name in self.names
 
@@ -271,8 +270,7 @@ class StatusQueue:
                     key = namespace, name, _ = item.resolved_policy.key
                     earlier, change = self._changes.get(key, PassChange()), PassChange()
                     if key in changed:
-                        number = earlier.number + 1
-                        change = PassChange(is_changed=True, variants=changed[key], number=number)
+                        change = PassChange(changed[key], earlier.number + 1)
                     # The same result again is that of a policy for which nothing has changed.
                     if self._results.get(key) is not item or change != earlier:
                         self._results[key], self._changes[key] = item, change

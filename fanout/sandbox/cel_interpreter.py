@@ -49,7 +49,6 @@ from fanout.sandbox.expression_closures import build_binary, build_conditional, 
 from fanout.sandbox.free_variables import MACROS
 from fanout.sandbox.worker_protocol import MAX_STEPS, RefusedError
 
-Scope = tuple[Any, ...]
 Node = Callable[[Sequence[Any]], Any]
 MAX_SOURCE_LENGTH = 120  # characters of a name or of the source that are repeated
 ITEMS_PER_STEP = 64  # items of a list or map, which an operator in a macro goes through

@@ -137,16 +137,18 @@ def from_key(key: Any) -> Any:
     return key[0] if key.__class__ is tuple else key
 
 
+# Number types, each with what keeps the result of an operator within it.
+_FITTING: dict[type, Callable[[Any], Any]] = {Uint: check_uint, float: float, int: check_int}
+
+
 def add(left: Any, right: Any) -> Any:
     """Add numbers of one type, or times, or concatenate (`+`)."""
     kind, other = left.__class__, right.__class__
     if kind is other:
-        if kind is str or kind is list or kind is float or kind is bytes:
+        if kind is str or kind is list or kind is bytes:
             return left + right
-        if kind is int:
-            return check_int(left + right)
-        if kind is Uint:
-            return check_uint(left + right)
+        if kind in _FITTING:
+            return _FITTING[kind](left + right)
         if kind is Duration:
             return Duration(check_int(left.nanoseconds + right.nanoseconds))
     if (kind is Timestamp and other is Duration) or (kind is Duration and other is Timestamp):
@@ -158,12 +160,8 @@ def subtract(left: Any, right: Any) -> Any:
     """Subtract numbers of one type, or times (`-`)."""
     kind, other = left.__class__, right.__class__
     if kind is other:
-        if kind is int:
-            return check_int(left - right)
-        if kind is float:
-            return left - right
-        if kind is Uint:
-            return check_uint(left - right)
+        if kind in _FITTING:
+            return _FITTING[kind](left - right)
         if kind is Duration or kind is Timestamp:
             return Duration(check_int(left.nanoseconds - right.nanoseconds))
     if kind is Timestamp and other is Duration:
@@ -174,13 +172,8 @@ def subtract(left: Any, right: Any) -> Any:
 def multiply(left: Any, right: Any) -> Any:
     """Multiply numbers of one type (`*`)."""
     kind = left.__class__
-    if kind is right.__class__:
-        if kind is int:
-            return check_int(left * right)
-        if kind is float:
-            return left * right
-        if kind is Uint:
-            return check_uint(left * right)
+    if kind is right.__class__ and kind in _FITTING:
+        return _FITTING[kind](left * right)
     raise no_overload("*", left, right)
 
 

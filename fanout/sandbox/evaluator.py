@@ -261,8 +261,6 @@ class ProcessSandbox:
         self, limits: WorkerLimits, counters: Counters, cache_file: Path | None = None
     ) -> None:
         """`cache_file`: file for serialized ASTs of expressions. None: each process parses anew."""
-        self._limits = limits
-        self._counters = counters
         self._lock = Lock()
         self._closed = False
         self._expressions = TextEvaluator(

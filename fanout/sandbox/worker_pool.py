@@ -85,11 +85,6 @@ class WorkerProcess:
         """True while the process is running."""
         return self._process.poll() is None
 
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._process.pid
-
     def send_request(self, request: str) -> dict[str, Any]:
         """Send a request in JSON and return the response.
 
@@ -328,11 +323,6 @@ class WorkerPool:
         """Stop all workers."""
         while self._workers:
             self._workers.popitem()[1].stop()
-
-    @property
-    def pids(self) -> list[int]:
-        """Process ids of the workers that were started."""
-        return [worker.pid for worker in self._workers.values()]
 
 
 def _note_excess(text: str, problem: str, budget: EvaluationBudget | None) -> ExpressionFailure:

@@ -29,7 +29,7 @@ from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline
-from fanout.scenarios.scenario_world import ScenarioPolicy, ScenarioWorld, build_setting
+from fanout.scenarios.scenario_world import ScenarioPolicy, ScenarioWorld, build_first_facts
 from fanout.values import Value
 
 _MAX_ADVANCE = timedelta(days=30)  # default limit of `advance`
@@ -67,9 +67,14 @@ def play_scenario(
     `compile_condition` is as in `build_stage_rules`. Raises InvalidInput if the scenario does not
     end.
     """
-    setting = build_setting(scenario, scenario_policy, compile_condition)
+    upstream = scenario_policy.policy.spec.upstream
+    variables = {"repository": upstream.repository, "package": upstream.package}
+    world = ScenarioWorld(
+        first_facts=build_first_facts(scenario, scenario_policy, compile_condition),
+        upstream={} if scenario.spec.stages else variables,
+        revisions=list(scenario.spec.revisions),
+    )
     timeline = ScenarioTimeline(scenario, scenario_policy.policy)
-    world = ScenarioWorld(setting=setting, revisions=list(scenario.spec.revisions))
     return tuple(_ScenarioRun(scenario, world, timeline, evaluate_policy).reported_passes())
 
 

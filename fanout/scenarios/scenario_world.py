@@ -23,7 +23,6 @@ from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, Hold
 from fanout.api.scenario import Scenario, StatedDraft, StatedHold, StatedVariant
 from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
-from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
     CheckReading,
@@ -34,7 +33,7 @@ from fanout.gates.gate_facts import (
     Publication,
     VariantFacts,
 )
-from fanout.gates.gate_rules import PropagationCondition, StageRule
+from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.record_facts import RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.evidence.record_times import effective_records, records_ahead
@@ -54,20 +53,6 @@ class ScenarioPolicy(Value):
 
     policy: UpstreamPolicy
     promotions: tuple[PromotionPolicy, ...]
-
-
-class ScenarioSetting(Value, kw_only=True):
-    """Settings of a scenario that do not change while it is played."""
-
-    name: str
-    rules: tuple[StageRule, ...]
-    suspended: bool
-    serialize: bool
-    automation_acts: bool
-    calendars_incomplete: bool
-    calendars: tuple[PublicationCalendar, ...]
-    finishing_calendars: frozenset[str]
-    upstream: Mapping[str, Any]  # variables of `propagateWhen`
 
 
 def find_policy(
@@ -100,31 +85,35 @@ def find_policy(
     )
 
 
-def build_setting(
+def build_first_facts(
     scenario: Scenario,
     scenario_policy: ScenarioPolicy,
     compile_condition: Callable[[str], PropagationCondition],
-) -> ScenarioSetting:
-    """Build the settings of a scenario; `compile_condition` is as in `build_stage_rules`."""
+) -> PolicyFacts:
+    """Build the facts of a scenario in which nothing has happened yet.
+
+    `compile_condition` is as in `build_stage_rules`.
+    """
     policy, promotions = scenario_policy.policy, scenario_policy.promotions
     rules = build_stage_rules(policy, promotions, compile_condition)
-    upstream = policy.spec.upstream
-    return ScenarioSetting(
+    return PolicyFacts(
         name=policy.metadata.name,
-        rules=tuple(
+        stages=tuple(
             replace(rule, automatic=rule.automatic and not scenario.spec.unread) for rule in rules
         ),
+        variants=(),
+        revisions=(),
+        records=RecordFacts(),
+        history={},
+        now=scenario.spec.resolve_instant(None),
         suspended=policy.spec.suspend or scenario.spec.suspend,
         serialize=policy.spec.in_flight is InFlight.SERIALIZE,
         # Automation publishes in sweeps alone only where a schedule may say so.
-        automation_acts=scenario.spec.sweep
+        sweep=scenario.spec.sweep
         or not (scenario.spec.unread or any(it.spec.schedule for it in promotions)),
-        calendars_incomplete=scenario.spec.unread,
+        has_unreadable_calendar=scenario.spec.unread,
         calendars=build_calendars(promotions),
         finishing_calendars=finishing_calendars(promotions),
-        upstream={}
-        if scenario.spec.stages
-        else {"repository": upstream.repository, "package": upstream.package},
     )
 
 
@@ -269,50 +258,29 @@ class ScenarioWorld:
     """Present state of everything that the scenario states."""
 
     _: KW_ONLY
-    setting: ScenarioSetting
+    first_facts: PolicyFacts  # before anything has happened
+    upstream: Mapping[str, Any]  # variables of `propagateWhen`
     variants: dict[str, ScenarioVariant] = field(default_factory=dict)
     revisions: list[str] = field(default_factory=list)
     records: list[RecordEntry] = field(default_factory=list)
     history: Mapping[tuple[str, str], RevisionHistory] = field(default_factory=dict)
     _seen_ahead: set[str] = field(default_factory=set)
-    _cached_records: tuple[int, datetime | None, RecordFacts] = (0, None, RecordFacts())
 
     def gate_records(self, now: datetime) -> RecordFacts:
-        """Return the records that count by `now`.
-
-        The result is kept until records are added; with records dated ahead it holds for one
-        instant.
-        """
-        count, valid_at, gate_records = self._cached_records
-        if count == len(self.records) and valid_at in (None, now):
-            return gate_records
+        """Return the records that count by `now`; those dated ahead begin to count as it passes."""
         self._seen_ahead |= {it.name for it in records_ahead(self.records, now)}
-        gate_records = build_gate_records(
-            active_records(effective_records(self.records, now, self._seen_ahead)), now
-        )
-        # Records dated ahead begin to count as time passes, so a result with some holds
-        # for one instant.
-        self._cached_records = len(self.records), now if self._seen_ahead else None, gate_records
-        return gate_records
+        effective = effective_records(self.records, now, self._seen_ahead)
+        return build_gate_records(active_records(effective), now)
 
     def build_facts(self, now: datetime) -> PolicyFacts:
         """Build the facts that the policy evaluator reads."""
-        return PolicyFacts(
-            name=self.setting.name,
-            stages=self.setting.rules,
-            variants=tuple(
-                self._build_variant_facts(variant) for variant in self.variants.values()
-            ),
+        return replace(
+            self.first_facts,
+            variants=tuple(map(self._build_variant_facts, self.variants.values())),
             revisions=tuple(self.revisions),
             records=self.gate_records(now),
             history=self.history,
             now=now,
-            suspended=self.setting.suspended,
-            serialize=self.setting.serialize,
-            sweep=self.setting.automation_acts,
-            calendars=self.setting.calendars,
-            finishing_calendars=self.setting.finishing_calendars,
-            has_unreadable_calendar=self.setting.calendars_incomplete,
         )
 
     def apply_stated_drafts(self, now: datetime) -> None:
@@ -434,7 +402,7 @@ class ScenarioWorld:
                     "priority": stated.priority,
                     "target": variant.name,
                 },
-                "upstream": self.setting.upstream,
+                "upstream": self.upstream,
             },
             held=hold,
             failed=_build_hold(stated.broken, Reason.RENDER_FAILED),

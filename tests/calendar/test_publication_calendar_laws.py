@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from timing import utc
+from timing import covers, utc
 
 from fanout.calendar.cron_schedule import FireTimes, last_fire, next_fire, parse_schedule
 from fanout.calendar.publication_calendar import (
@@ -17,7 +17,7 @@ from fanout.calendar.publication_calendar import (
     compute_window_state,
     is_open,
 )
-from fanout.calendar.time_zone import instant_of, wall_time
+from fanout.calendar.time_zone import first_change, instant_of, offset_at, wall_time
 from fanout.errors import InvalidInput
 
 SECOND, MINUTE, WEEK = timedelta(seconds=1), timedelta(minutes=1), timedelta(days=7)
@@ -66,14 +66,63 @@ def moments(draw):
     return zone, utc(near) + off * SECOND
 
 
+ANY_JUMP = timedelta(hours=26)  # zones lie between UTC-12 and UTC+14
+
+
+def search_next(schedule, zone, after):
+    """Search from one change of clocks to the next, without days."""
+    after = after.astimezone(UTC)
+    if schedule.by_wall_clock:
+        for wall in CronSim(schedule.line, wall_time(zone, after)):
+            instant = instant_of(zone, wall)
+            if instant > after:  # otherwise `after` is the second of two equal wall times
+                return instant
+        raise AssertionError(schedule)  # parse_schedule refuses schedules that never fire
+    # From one change of the clock to the next, between which a wall time is unique. Changes farther
+    # than ANY_JUMP from both ends cannot matter: clocks there show times that lie between the one
+    # at `after` and the one searched for, and none of those matches.
+    while True:
+        offset = offset_at(zone, after)
+        wall = next(CronSim(schedule.line, after.replace(tzinfo=None) + offset))
+        instant = (wall - offset).replace(tzinfo=UTC)
+        search_end = min(instant, after + ANY_JUMP)
+        # Each change of clocks in between makes cronsim's wall times ambiguous, so the search stops
+        # there and goes on with the new offset.
+        change = first_change(zone, after, search_end)
+        if change is None:
+            if search_end == instant:
+                return instant
+            after = max(search_end, instant - ANY_JUMP)
+            continue
+        wall = wall_time(zone, change)
+        if next(CronSim(schedule.line, wall - SECOND)) == wall:
+            return change
+        after = change
+
+
+def search_last(schedule, zone, before):
+    """Double the distance until a fire time lies in between, then bisect."""
+    span = timedelta(minutes=2)
+    while (latest := search_next(schedule, zone, before - span)) > before:
+        span *= 2
+    upper = before
+    while upper - latest > SECOND:
+        middle = latest + (upper - latest) / 2
+        candidate = search_next(schedule, zone, middle)
+        latest, upper = (candidate, upper) if candidate <= before else (latest, middle)
+    return latest
+
+
 @given(moments(), lines())
 def test_looking_instants_up_is_searching_for_them(moment, line):
     (name, now), schedule = moment, parse_schedule(line)
     zone, at = ZoneInfo(name), int(now.timestamp())
     fire_times = FireTimes(schedule, zone)
-    assert fire_times.next_after(at) == next_fire(schedule, zone, now).timestamp()
-    last = last_fire(schedule, zone, now)
-    assert last is not None
+    following = search_next(schedule, zone, now)
+    assert fire_times.next_after(at) == following.timestamp()
+    assert next_fire(schedule, zone, now) == following
+    last = search_last(schedule, zone, now)
+    assert last_fire(schedule, zone, now) == last
     assert fire_times.last_before(at, at - 400 * 24 * 3600) == (
         last.timestamp() if now - last <= timedelta(days=400) else None
     )
@@ -83,7 +132,7 @@ def test_looking_instants_up_is_searching_for_them(moment, line):
 def test_a_duration_is_elapsed_time_since_a_beginning(moment, line, duration):
     name, now = moment
     last = last_fire(parse_schedule(line), ZoneInfo(name), now)
-    assert build_window(line, name, duration=duration).covers(now) == (
+    assert covers(build_window(line, name, duration=duration), now) == (
         last is not None and now < last + duration
     )
 
@@ -100,7 +149,7 @@ def test_until_is_the_next_end_after_a_beginning(moment, line, until):
     assume(
         next_fire(parse_schedule(until), zone, last - SECOND) != last
     )  # rows above say what then
-    assert window.covers(now) == (now < next_fire(parse_schedule(until), zone, last))
+    assert covers(window, now) == (now < next_fire(parse_schedule(until), zone, last))
 
 
 @st.composite
@@ -122,7 +171,7 @@ def worlds(draw):
 
 
 def covered(windows, at):
-    return any(window.covers(at) for window in windows)
+    return any(covers(window, at) for window in windows)
 
 
 @given(worlds(), st.lists(st.integers(0, 999), max_size=8))
@@ -178,7 +227,7 @@ def test_fixed_times_are_those_of_the_wall_clock_and_each_becomes_an_instant(eve
         spans.append((instant_of(zone, wall), instant_of(zone, next(CronSim(until, wall)))))
     for off in offs:
         at = near + off * SECOND
-        assert window.covers(at) == any(start <= at < end for start, end in spans)
+        assert covers(window, at) == any(start <= at < end for start, end in spans)
 
 
 @given(moments(), st.data())
@@ -188,8 +237,8 @@ def test_an_edge_is_the_same_from_far_away_and_from_the_second_before(moment, da
     span = one.find_span(int(now.timestamp()))
     if span.end is not None:
         assert again(one).find_span(span.end - 1).end == span.end
-        assert not again(one).covers(datetime.fromtimestamp(span.end, UTC))
-    assert again(one).covers(datetime.fromtimestamp(max(span.start, now.timestamp()), UTC))
+        assert not covers(again(one), datetime.fromtimestamp(span.end, UTC))
+    assert covers(again(one), datetime.fromtimestamp(max(span.start, now.timestamp()), UTC))
 
 
 @given(moments(), st.data())

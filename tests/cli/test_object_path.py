@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fanout.api.table_column import TableColumn
-from fanout.cli.output.object_path import JsonPathTemplate
+from fanout.cli.output.object_path import parse_template, render_template
 from fanout.cli.output.printer import parse_columns, print_objects, sort_objects
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.errors import InvalidInput
@@ -66,7 +66,7 @@ RENDERED = {
 @pytest.mark.parametrize("sentence", RENDERED)
 def test_a_template_is_filled(sentence):
     template, expected = RENDERED[sentence]
-    assert JsonPathTemplate(template).render(LIST) == expected
+    assert render_template(parse_template(template), LIST) == expected
 
 
 REFUSED = {
@@ -90,7 +90,7 @@ REFUSED = {
 @pytest.mark.parametrize("template", REFUSED)
 def test_a_template_that_does_not_parse_is_refused_with_its_position(template):
     with pytest.raises(InvalidInput) as caught:
-        JsonPathTemplate(template)
+        parse_template(template)
     assert caught.value.problem == REFUSED[template]
     assert caught.value.where.field == "-o jsonpath"
 

@@ -6,18 +6,18 @@ import pytest
 
 from fanout.api.kind_registry import KINDS, field_names_at
 from fanout.migrate import kargo_fields as kargo
-from fanout.migrate.porch_import import PORCH_GROUP, PORCH_KINDS
+from fanout.migrate.porch_import import PORCH_KINDS
 
 DOCS = Path(__file__).parents[2] / "docs" / "guides"
 TABLES = {
-    DOCS / "migrating-from-porch.md": (PORCH_KINDS, PORCH_GROUP),
-    DOCS / "migrating-from-kargo.md": (kargo.KARGO_KINDS, kargo.KARGO_GROUP),
+    DOCS / "migrating-from-porch.md": PORCH_KINDS,
+    DOCS / "migrating-from-kargo.md": kargo.KARGO_KINDS,
 }
-EVERY = [origin for origins, _ in TABLES.values() for origin in origins]
+EVERY = [origin for origins in TABLES.values() for origin in origins]
 BEGIN, END = "test_migration_pages.py` -->\n", "<!-- end of fields -->"
 
 
-def build_field_tables(origins, group):
+def build_field_tables(origins):
     """Return Markdown with a section and a table of fields for every converted kind."""
     mappings_by_kind = [
         {(row.source, row.target, row.description): row for row in it.rows} for it in origins
@@ -32,7 +32,7 @@ def build_field_tables(origins, group):
         own_mappings = (
             row for key, row in rows.items() if not all(key in other for other in mappings_by_kind)
         )
-        title = f"{origin.kind} ({group}/{origin.version}) becomes {origin.target_kind}"
+        title = f"{origin.kind} ({origin.api_version}) becomes {origin.target_kind}"
         sections.append(_build_section(title, own_mappings))
     return "\n".join("\n".join(section) for section in sections)
 
@@ -49,7 +49,7 @@ def _build_section(title, rows):
 @pytest.mark.parametrize("page", TABLES, ids=lambda page: page.stem)
 def test_a_page_has_the_table_of_its_translation(page):
     written = page.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    assert written == build_field_tables(*TABLES[page])
+    assert written == build_field_tables(TABLES[page])
 
 
 @pytest.mark.parametrize("origin", EVERY, ids=lambda origin: origin.kind)
@@ -72,4 +72,4 @@ if __name__ == "__main__":
     for path, table in TABLES.items():
         head, mark, rest = path.read_text(encoding="utf-8").partition(BEGIN)
         tail = rest.partition(END)[2]
-        path.write_text(f"{head}{mark}{build_field_tables(*table)}{END}{tail}", encoding="utf-8")
+        path.write_text(f"{head}{mark}{build_field_tables(table)}{END}{tail}", encoding="utf-8")

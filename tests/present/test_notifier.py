@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from fanout.disk_cache import write_cache_file
-from fanout.present.notifications.notifier import NO_STATE, OutboxFile
+from fanout.present.notifications.notifier import NO_STATE, Notifier
+from fanout.telemetry.metrics import EventCounters
+
+
+class NoSender:
+    def send(self, batches):
+        raise AssertionError(batches)
+
 
 CONTENTS = {
     "an event that is not known": {
@@ -25,4 +32,5 @@ CONTENTS = {
 def test_a_state_that_makes_no_sense_counts_as_none(content: object, tmp_path: Path):
     path = tmp_path / "notifications.json"
     write_cache_file(path, json.dumps(content).encode(), "1\0default")
-    assert OutboxFile(path, "default").read() == NO_STATE
+    notifier = Notifier([], "default", path, NoSender(), dict, EventCounters())
+    assert notifier._state == NO_STATE

@@ -19,7 +19,7 @@ def asked(kept: Path, *texts: str) -> tuple[list[list[object]], int]:
     """The answers of a new sandbox, and how many children it had to start."""
     with ProcessSandbox(WorkerLimits(), Counters(), kept) as sandbox:
         answers = sandbox.evaluate(texts or [SIMPLE], ROWS)
-        return answers, len(sandbox._expressions.workers.pids)
+        return answers, len(sandbox._expressions.workers._workers)
 
 
 @pytest.fixture(scope="module")

@@ -45,9 +45,13 @@ def tight():
         yield sandbox
 
 
+def pids(workers):
+    return [it._process.pid for it in workers._workers.values()]
+
+
 def children(sandbox):
     """Process ids of all running children of a sandbox."""
-    return sandbox._expressions.workers.pids + sandbox._templates.workers.pids
+    return pids(sandbox._expressions.workers) + pids(sandbox._templates.workers)
 
 
 def descriptors():
@@ -357,10 +361,10 @@ def test_an_idle_worker_does_not_wear_out():
 
 def test_a_worker_killed_while_idle_is_replaced(tight):
     tight.evaluate(["target.n"], ROWS)
-    (before,) = tight._expressions.workers.pids
+    (before,) = pids(tight._expressions.workers)
     os.kill(before, signal.SIGKILL)
     assert tight.evaluate(["[target.n].map(n, n + 40)[0]"], ROWS) == [[41, 41]]
-    assert tight._expressions.workers.pids != [before]
+    assert pids(tight._expressions.workers) != [before]
 
 
 def test_a_worker_killed_in_the_middle_is_replaced_and_the_query_repeated():

@@ -33,16 +33,15 @@ _OPERATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 
 
-class ObjectPath:
+class ObjectPath(NamedTuple):
     """Parsed path; `select` returns what it finds in a value."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
-        self._steps = tuple(steps)
+    steps: Sequence[Step]
 
     def select(self, value: Any) -> list[Any]:
         """Return the selected values in order; empty if a field is missing."""
         values = [value]
-        for step in self._steps:
+        for step in self.steps:
             values = [selected for it in values for selected in step(it)]
         return values
 
@@ -61,9 +60,9 @@ def parse_relaxed(text: str, origin: str) -> ObjectPath:
     return parse_path(text[1:-1] if braced else text, int(braced), origin)
 
 
-def build_path_error(problem: str, position: int, origin: str, remedy: str = "") -> InvalidInput:
+def build_path_error(problem: str, position: int, origin: str) -> InvalidInput:
     """Build the error for a path or template; `position` counts characters from 0."""
-    remedy = remedy or "write a path as in '{.metadata.name}' or '{.items[*].status.state}'"
+    remedy = "write a path as in '{.metadata.name}' or '{.items[*].status.state}'"
     return invalid_setting(f"{problem} at position {position + 1}", remedy, origin)
 
 
@@ -211,24 +210,14 @@ _PART: Final = re.compile(r"""\{((?:"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^{}"'])
 _RANGE: Final = re.compile(r"\s*range\s+(.*?)\s*\Z", re.DOTALL)
 
 
-class _Loop(NamedTuple):
+class TemplateLoop(NamedTuple):
+    """Parts of a template between `{range PATH}` and `{end}`."""
+
     path: ObjectPath
-    parts: "list[_Part]"
+    parts: "list[TemplatePart]"
 
 
-_Part = str | ObjectPath | _Loop
-
-
-class JsonPathTemplate:
-    """Parsed template; `render` fills it from a value."""
-
-    def __init__(self, text: str) -> None:
-        """Parse a template, which is one path if it has no braces. Raises InvalidInput."""
-        self._parts = [parse_path(text, 0, ORIGIN)] if "{" not in text else _parse_parts(text)
-
-    def render(self, value: Any) -> str:
-        """Return the text of the template for the value."""
-        return _render(self._parts, value)
+TemplatePart = str | ObjectPath | TemplateLoop
 
 
 def format_selected(value: Any) -> str:
@@ -242,9 +231,12 @@ def format_selected(value: Any) -> str:
     )
 
 
-def _parse_parts(text: str) -> "list[_Part]":
-    top: list[_Part] = []
-    open_loops: list[tuple[list[_Part], int]] = [(top, 0)]
+def parse_template(text: str) -> list[TemplatePart]:
+    """Parse a template, which is one path if it has no braces. Raises InvalidInput."""
+    if "{" not in text:
+        return [parse_path(text, 0, ORIGIN)]
+    top: list[TemplatePart] = []
+    open_loops: list[tuple[list[TemplatePart], int]] = [(top, 0)]
     at = 0
     while at < len(text):
         if text[at] != "{":
@@ -260,9 +252,9 @@ def _parse_parts(text: str) -> "list[_Part]":
             raise build_path_error("missing } for the {", at, ORIGIN)
         content = match[1]
         if loop := _RANGE.match(content):
-            parts: list[_Part] = []
+            parts: list[TemplatePart] = []
             path = parse_path(loop[1], at + 1 + loop.start(1), ORIGIN)
-            open_loops[-1][0].append(_Loop(path, parts))
+            open_loops[-1][0].append(TemplateLoop(path, parts))
             open_loops.append((parts, at))
         elif content.strip() == "end":
             if len(open_loops) == 1:
@@ -283,7 +275,8 @@ def _parse_parts(text: str) -> "list[_Part]":
     return top
 
 
-def _render(parts: "Sequence[_Part]", value: Any) -> str:
+def render_template(parts: Sequence[TemplatePart], value: Any) -> str:
+    """Return the text of a parsed template for the value."""
     texts: list[str] = []
     for part in parts:
         match part:
@@ -291,6 +284,6 @@ def _render(parts: "Sequence[_Part]", value: Any) -> str:
                 texts.append(part)
             case ObjectPath():
                 texts.append(" ".join(format_selected(it) for it in part.select(value)))
-            case _Loop(path, inner):
-                texts += [_render(inner, it) for it in path.select(value)]
+            case TemplateLoop(path, inner):
+                texts += [render_template(inner, it) for it in path.select(value)]
     return "".join(texts)

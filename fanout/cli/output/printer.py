@@ -12,10 +12,11 @@ import click
 
 from fanout.api.table_column import Object, TableColumn
 from fanout.cli.output.object_path import (
-    JsonPathTemplate,
     ObjectPath,
     format_selected,
     parse_relaxed,
+    parse_template,
+    render_template,
 )
 from fanout.cli.output.text_layout import format_fitted
 from fanout.cli.process_exit import invalid_setting, not_found
@@ -50,7 +51,7 @@ def print_objects(
         case _:
             value = ordered[0] if is_single and len(ordered) == 1 else build_list(ordered)
             if output is OutputFormat.JSONPATH:
-                text = JsonPathTemplate(settings.template).render(value)
+                text = render_template(parse_template(settings.template), value)
                 write_stdout(escape_control(text) if sys.stdout.isatty() else text)
             else:
                 print_value(value, output)
@@ -82,7 +83,7 @@ def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
 def check_output(settings: Settings) -> None:
     """Raise InvalidInput for a template or a path that cannot be parsed, before any work."""
     if settings.output is OutputFormat.JSONPATH:
-        JsonPathTemplate(settings.template)
+        parse_template(settings.template)
     if settings.output is OutputFormat.CUSTOM_COLUMNS:
         parse_columns(settings.template)
     if settings.sort_by:

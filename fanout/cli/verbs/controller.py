@@ -6,18 +6,10 @@ from typing import Any
 import click
 
 from fanout.cli.declarations import open_watched_cluster
-from fanout.cli.input.options import (
-    READ_OPTIONS,
-    VerbCommand,
-    with_settings,
-)
+from fanout.cli.input.options import READ_OPTIONS, VerbCommand, with_settings
 from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import Settings
-from fanout.cli.startup import (
-    OpenCluster,
-    check_configuration,
-    open_program,
-)
+from fanout.cli.startup import OpenCluster, check_configuration, open_program
 from fanout.cli.terminal import set_commands
 from fanout.cli.verbs.run import build_dependencies, operate, operation_options, parse_operation
 from fanout.controller.cluster_operation import ClusterOperation, FinalizedInventory

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from xml.sax.saxutils import escape
 
 import click
@@ -62,6 +62,11 @@ class StageGraph(Value):
     policy: str
     nodes: Mapping[str, StageNode]
 
+    @property
+    def edges(self) -> list[tuple[StageNode, StageNode]]:
+        """Pairs of a stage, which others come after, and such a later one."""
+        return [(self.nodes[it], node) for node in self.nodes.values() for it in node.after]
+
 
 def build_graph(item: PolicyResult) -> StageGraph:
     """Build the graph of a policy from the result of a pass."""
@@ -91,22 +96,8 @@ def escape_label(text: str) -> str:
     return escape_control(text).replace("\n", " ").replace("\t", " ")
 
 
-def _join_drawing(
-    graph: StageGraph,
-    head: Iterable[str],
-    draw_node: Callable[[StageNode], str],
-    draw_edge: Callable[[StageNode, StageNode], str],
-    foot: Iterable[str] = (),
-    *,
-    edges_first: bool = False,
-) -> str:
-    """Join the lines of a drawing: a head, each stage, each edge from a stage to a later one."""
-    nodes, edges = [], []
-    for node in graph.nodes.values():
-        nodes.append(draw_node(node))
-        edges += [draw_edge(graph.nodes[source], node) for source in node.after]
-    parts = [*edges, *nodes] if edges_first else [*nodes, *edges]
-    return "".join(f"{line}\n" for line in (*head, *parts, *foot))
+def _join_lines(*lines: str) -> str:
+    return "".join(f"{line}\n" for line in lines)
 
 
 _HEADS = ("STAGE", "CANDIDATE", "STATE", "READY", "AFTER")
@@ -158,14 +149,14 @@ def draw_mermaid(graph: StageGraph) -> str:
         label = f"{escape_entities(node.title)}<br/>{node.state}<br/>{node.progress}"
         return f'  {ids[node.name]}["{label}"]:::{node.state}'
 
-    return _join_drawing(
-        graph,
-        ["flowchart LR"],
-        draw_node,
-        lambda source, target: (
+    return _join_lines(
+        "flowchart LR",
+        *map(draw_node, graph.nodes.values()),
+        *(
             f'  {ids[source.name]} -->|"{escape_entities(target.label)}"| {ids[target.name]}'
+            for source, target in graph.edges
         ),
-        [f"  classDef {it} fill:{STATE_COLORS[it]},stroke:#333,color:#000" for it in states],
+        *(f"  classDef {it} fill:{STATE_COLORS[it]},stroke:#333,color:#000" for it in states),
     )
 
 
@@ -181,18 +172,16 @@ def draw_dot(graph: StageGraph) -> str:
         label = quote(node.title, node.state, node.progress)
         return f'  {quote(node.name)} [label={label}, fillcolor="{STATE_COLORS[node.state]}"];'
 
-    return _join_drawing(
-        graph,
-        [
-            f"digraph {quote(graph.policy)} {{",
-            "  rankdir=LR;",
-            '  node [shape=box, style="rounded,filled"];',
-        ],
-        draw_node,
-        lambda source, target: (
+    return _join_lines(
+        f"digraph {quote(graph.policy)} {{",
+        "  rankdir=LR;",
+        '  node [shape=box, style="rounded,filled"];',
+        *map(draw_node, graph.nodes.values()),
+        *(
             f"  {quote(source.name)} -> {quote(target.name)} [label={quote(target.label)}];"
+            for source, target in graph.edges
         ),
-        ["}"],
+        "}",
     )
 
 
@@ -249,19 +238,17 @@ def draw_svg(graph: StageGraph) -> str:
             for offset, weight, text in texts
         )
 
-    head = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
-            f' viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12">'
-        ),
+    return _join_lines(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
+        f' viewBox="0 0 {width} {height}" role="img" font-family="sans-serif" font-size="12">',
         f"<title>{_escape_xml(f'Stages of {graph.policy}')}</title>",
-        (
-            '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8"'
-            ' markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>'
-        ),
-    ]
-    # Edges first, so that boxes cover those that pass behind them.
-    return _join_drawing(graph, head, draw_node, draw_edge, ["</svg>"], edges_first=True)
+        '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8"'
+        ' markerHeight="8" orient="auto"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>',
+        # Edges first, so that boxes cover those that pass behind them.
+        *(draw_edge(source, target) for source, target in graph.edges),
+        *map(draw_node, graph.nodes.values()),
+        "</svg>",
+    )
 
 
 def _escape_xml(text: str) -> str:

@@ -82,12 +82,7 @@ def run_pipeline(
 
 _Manifests = Mapping[str, Manifest]
 _Faults = Iterator[InvalidInput]
-_IDENTITY_PATHS = (
-    ("apiVersion",),
-    ("kind",),
-    ("metadata", "name"),
-    ("metadata", "namespace"),
-)
+_IDENTITY_PATHS = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 
 class PackageFindings(Value):

@@ -18,21 +18,12 @@ import structlog
 
 from fanout.api.durations import parse_duration
 from fanout.api.field_errors import InvalidValue
-from fanout.cli.input.options import (
-    PASS_OPTIONS,
-    Function,
-    VerbCommand,
-    with_settings,
-)
+from fanout.cli.input.options import PASS_OPTIONS, Function, VerbCommand, with_settings
 from fanout.cli.lazy_import import load_extra
 from fanout.cli.notification_delivery import build_notifier
 from fanout.cli.process_exit import ExitCode, invalid_setting
 from fanout.cli.settings import Settings
-from fanout.cli.startup import (
-    Program,
-    open_program,
-    warn_about_records,
-)
+from fanout.cli.startup import Program, open_program, warn_about_records
 from fanout.cli.terminal import is_colored
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.controller.declaration_reader import SettlingTime

@@ -53,7 +53,10 @@ class OutboxState(Value, rename={"is_complete": "complete", "had_failures": "fai
     """Conditions that held in the last pass over each policy, and what waits for delivery.
 
     `is_complete`: a pass covered all policies, so that a policy without an entry is a new one.
-    `had_failures`: something failed in the last pass.
+    `had_failures`: something failed in the last pass. The file of this state may be deleted: then
+    nothing is sent of what holds already, and events that were waiting are lost. It is written
+    before events are sent and after, so that a process that is killed in between sends them again
+    with the same ids.
     """
 
     conditions: Mapping[str, frozenset[NotificationCondition]]
@@ -64,29 +67,6 @@ class OutboxState(Value, rename={"is_complete": "complete", "had_failures": "fai
 
 
 NO_STATE: Final = OutboxState({}, (), {}, is_complete=False, had_failures=False)
-
-
-class OutboxFile:
-    """File of the outbox: what was notified of, and events that wait for delivery.
-
-    The file may be deleted: then nothing is sent of what holds already, and events that were
-    waiting are lost. It is written before events are sent and after, so that a process that is
-    killed in between sends them again with the same ids.
-    """
-
-    def __init__(self, path: Path, install: str) -> None:
-        """Create the object; nothing is read or written yet."""
-        self._path = path
-        self._version = f"{_VERSION}\0{install}"
-
-    def read(self) -> OutboxState:
-        """Return the state; an empty one if there is none that can be used."""
-        # Another version of fanout has other events.
-        return read_cache_value(self._path, self._version, OutboxState) or NO_STATE
-
-    def write(self, state: OutboxState) -> None:
-        """Replace the state. Where nothing can be written, the next process knows none."""
-        write_cache_file(self._path, write_json(state, order="deterministic"), self._version)
 
 
 MAX_AGE: Final = timedelta(days=1)
@@ -112,26 +92,29 @@ class Notifier:
         self,
         targets: Sequence[NotificationTarget],
         install: str,
-        outbox: OutboxFile,
+        path: Path,
         sender: EventSender,
         redact: Callable[[Any], Any],
         events: EventCounters,
         *,
         in_cluster: bool = False,
     ) -> None:
-        """Create a notifier; `redact` takes secrets out of data, `events` counts deliveries.
+        """Create a notifier with its state in the file at `path`.
+
+        `redact` takes secrets out of data, `events` counts deliveries.
 
         `in_cluster`: whoever gets the events has the objects in a cluster.
         """
         self._in_cluster = in_cluster
         self._targets = {it.name: it for it in targets}
         self._install = install
-        self._outbox = outbox
+        self._path, self._version = path, f"{_VERSION}\0{install}"
         self._sender = sender
         self._redact = redact
         self._events = events
         self._lock = Lock()
-        state = outbox.read()
+        # Another version of fanout has other events.
+        state = read_cache_value(path, self._version, OutboxState) or NO_STATE
         # What waits for an address that is not listed any more is nobody's.
         waiting = tuple(it for it in state.waiting if it.target in self._targets)
         self._state = replace(state, waiting=waiting)
@@ -179,7 +162,7 @@ class Notifier:
                 is_complete=state.is_complete or declared <= covered,
                 had_failures=any(it.failed for it in report.pass_plan.problems),
             )
-            self._outbox.write(self._state)
+            self._write_state()
 
     def deliver(self, now: datetime) -> Delivery:
         """Send what waits to addresses that are not paused. Takes seconds at most."""
@@ -221,7 +204,7 @@ class Notifier:
                     rest = [it for it in rest if it is not refused] + [refused]
                 self._state = replace(state, waiting=tuple(rest), pauses=pauses)
             if batches:
-                self._outbox.write(self._state)
+                self._write_state()
             problems = {name: it.problem for name, it in outcomes.items() if it.problem}
             state = self._state
             instants = (
@@ -248,6 +231,11 @@ class Notifier:
             for target in self._targets.values():
                 if target.covers(transition.event, namespace, name):
                     yield WaitingEvent(target.name, now, body)
+
+    def _write_state(self) -> None:
+        """Write the file. Where nothing can be written, the next process knows no state."""
+        data = write_json(self._state, order="deterministic")
+        write_cache_file(self._path, data, self._version)
 
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:
