@@ -83,12 +83,9 @@ class GateEvaluation:
     @cached_property
     def windows(self) -> PublicationWindows:
         """Return the publication windows of the policy at this instant."""
-        policy_facts = self.policy_facts
+        facts = self.policy_facts
         return PublicationWindows(
-            policy_facts.calendars,
-            policy_facts.now,
-            finishing_calendars=policy_facts.finishing_calendars,
-            has_unreadable_calendar=policy_facts.has_unreadable_calendar,
+            facts.calendars, facts.now, has_unreadable_calendar=facts.has_unreadable_calendar
         )
 
     @cached_property

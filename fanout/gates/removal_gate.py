@@ -224,7 +224,7 @@ def closed_window_hold(
     (docs/concepts/removal.md).
     """
     window_hold = PublicationWindows(
-        tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
+        calendars, now, has_unreadable_calendar=has_unreadable_calendar
     ).closed
     return None if window_hold is None else replace(window_hold, who=gate_wording.REMOVAL_ACTOR)
 

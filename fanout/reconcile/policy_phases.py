@@ -23,7 +23,6 @@ from fanout.plan.gates.stage_rules import (
     build_calendars,
     build_hand_written_rule,
     build_stage_rules,
-    finishing_calendars,
 )
 from fanout.plan.gates.variant_facts import GateInputs, ObservedEvidence, VariantAttributes
 from fanout.plan.observation.repository_state import RefListing
@@ -133,7 +132,6 @@ class PolicyInputs(KeyedValue, kw_only=True):
             sweep=self.is_sweep,
             serialize=policy is not None and policy.spec.in_flight is InFlight.SERIALIZE,
             calendars=build_calendars(self.promotions),
-            finishing_calendars=finishing_calendars(self.promotions),
             has_unreadable_calendar=not self.all_promotions_read,
         )
         return GateInputs(

@@ -42,7 +42,6 @@ from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.gates.stage_rules import (
     build_calendars,
     build_stage_rules,
-    finishing_calendars,
     governing_promotions,
 )
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -66,7 +65,6 @@ class ScenarioSetting(Value, kw_only=True):
     automation_acts: bool
     calendars_incomplete: bool
     calendars: tuple[PublicationCalendar, ...]
-    finishing_calendars: frozenset[str]
     upstream: Mapping[str, Any]  # variables of `propagateWhen`
 
 
@@ -121,7 +119,6 @@ def build_setting(
         or not (scenario.spec.unread or any(it.spec.schedule for it in promotions)),
         calendars_incomplete=scenario.spec.unread,
         calendars=build_calendars(promotions),
-        finishing_calendars=finishing_calendars(promotions),
         upstream={}
         if scenario.spec.stages
         else {"repository": upstream.repository, "package": upstream.package},
@@ -311,7 +308,6 @@ class ScenarioWorld:
             serialize=self.setting.serialize,
             sweep=self.setting.automation_acts,
             calendars=self.setting.calendars,
-            finishing_calendars=self.setting.finishing_calendars,
             has_unreadable_calendar=self.setting.calendars_incomplete,
         )
 
