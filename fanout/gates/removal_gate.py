@@ -37,15 +37,6 @@ class OrphanedVariant(Value):
     held: Hold | None = None  # why its package cannot be removed
 
 
-class RemovalConfirmation(Value):
-    """A person's confirmation that variants may be removed, with these local edits."""
-
-    at: datetime
-    by: str
-    variants: frozenset[str]
-    trees: frozenset[str] = frozenset()
-
-
 class RemovalFacts(Value):
     """Facts about one policy that has fewer targets than before."""
 
@@ -55,7 +46,8 @@ class RemovalFacts(Value):
     orphaned: tuple[OrphanedVariant, ...]
     now: datetime
     limit: Amount
-    confirmations: tuple[RemovalConfirmation, ...] = ()  # in record order
+    # That variants may be removed, with the local edits in their trees; in record order.
+    confirmations: tuple[DecisionFacts, ...] = ()
     decisions: tuple[DecisionFacts, ...] = ()  # those that suspend
     suspended: bool = False  # by spec
     sweep: bool = True  # False: automation does nothing in this pass
@@ -94,12 +86,12 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
         return RemovalEvaluation()
     ordered = group_by_level(removal_facts.stages, removal_facts.orphaned)
     # The last confirmation about each variant.
-    confirmations: dict[str, RemovalConfirmation] = {}
+    confirmations: dict[str, DecisionFacts] = {}
     published_at = {orphan.name: orphan.published_at for orphan in removal_facts.orphaned}
     for confirmation in removal_facts.confirmations:
         if is_from_the_future(confirmation.at, removal_facts.now):
             continue
-        for name in confirmation.variants & published_at.keys():
+        for name in published_at.keys() & set(confirmation.spec.variants):
             publication_time = published_at[name]
             # A confirmation is about the package that existed; a variant published again needs a
             # new one.
@@ -185,7 +177,7 @@ def compute_levels(stage_rules: Sequence[StageRule]) -> dict[str, int]:
 
 
 def _limit_hold(
-    removal_facts: RemovalFacts, confirmations: Mapping[str, RemovalConfirmation]
+    removal_facts: RemovalFacts, confirmations: Mapping[str, DecisionFacts]
 ) -> Hold | None:
     """Return the hold for more removals than `removalLimit`, or for all, or None."""
     if not removal_facts.needs_consent:
@@ -238,7 +230,7 @@ def compute_removal_limit(limit: Amount, total: int) -> int:
 def _list_holds(
     removal_facts: RemovalFacts,
     orphan: OrphanedVariant,
-    confirmation: RemovalConfirmation | None,
+    confirmation: DecisionFacts | None,
     active_decisions: ActiveDecisions,
     limit_hold: Hold | None,
     window_hold: Hold | None,

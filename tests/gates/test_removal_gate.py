@@ -14,9 +14,9 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.removal_gate import (
     OrphanedVariant,
-    RemovalConfirmation,
     RemovalFacts,
     compute_levels,
     compute_removal_limit,
@@ -43,10 +43,8 @@ def many(number: int, of: str = "prod") -> tuple[OrphanedVariant, ...]:
     return tuple(OrphanedVariant(f"{of}-{index:03}", of) for index in range(number))
 
 
-def confirmation(
-    *variants: str, trees: tuple[str, ...] = (), when: float = 30
-) -> RemovalConfirmation:
-    return RemovalConfirmation(at(when), "ann", frozenset(variants), frozenset(trees))
+def confirmation(*variants: str, trees: tuple[str, ...] = (), when: float = 30) -> DecisionFacts:
+    return decided(Action.CONFIRM_REMOVAL, when=when, variants=variants, trees=frozenset(trees))
 
 
 def reasons(facts: RemovalFacts) -> dict[str, str]:
