@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.api.upstream_policy import InFlight
 from fanout.errors import FanoutError
@@ -17,7 +18,7 @@ from fanout.gates.gate_rules import HAND_WRITTEN, PropagationCondition, StageRul
 from fanout.gates.record_facts import RecordFacts, is_from_the_future
 from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
-from fanout.plan.edits.merge_disputes import ConflictResolution, read_resolutions
+from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.stage_rules import (
     build_calendars,
@@ -72,7 +73,7 @@ class PolicyInputs(KeyedValue, kw_only=True):
         name = self.resolved_policy.name
         return [it for it in records if name in it.spec.variants]
 
-    def read_resolutions(self, now: datetime) -> tuple[ConflictResolution, ...]:
+    def read_resolutions(self, now: datetime) -> tuple[DecisionSpec, ...]:
         """Return the resolutions of merge conflicts on record that are not dated in the future."""
         return read_resolutions(
             [it for it in self.own_records if not is_from_the_future(it.at, now)]
