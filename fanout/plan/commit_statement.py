@@ -70,22 +70,11 @@ class CommitStatement(Value, kw_only=True):
 
 
 # Lines of the whole commit, and the fields that have them.
-_SET_FIELDS: Mapping[str, str] = {
-    Trailer.INSTALL: "install",
-    Trailer.POLICY: "policy",
-    Trailer.STAGE: "stage",
-    Trailer.SET: "set",
-    Trailer.BASE: "base",
-}
-_SOURCE_FIELDS: Mapping[str, str] = {Trailer.REVISION: "revision", Trailer.COMMIT: "commit"}
+_OWNER_FIELDS = {Trailer.INSTALL: "install", Trailer.POLICY: "policy", Trailer.STAGE: "stage"}
+_SET_FIELDS: Mapping[str, str] = {**_OWNER_FIELDS, Trailer.SET: "set", Trailer.BASE: "base"}
+_SOURCE_FIELDS = {Trailer.REVISION: "revision", Trailer.COMMIT: "commit"}
 # What packages of one commit have in common.
-SHARED_FIELDS = {
-    Trailer.INSTALL: "install",
-    Trailer.POLICY: "policy",
-    Trailer.STAGE: "stage",
-    Trailer.REVISION: "revision",
-    Trailer.COMMIT: "commit",
-}
+SHARED_FIELDS = _OWNER_FIELDS | _SOURCE_FIELDS
 _PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
 _VARIANT_FIELDS: Mapping[str, str] = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}
 

@@ -94,11 +94,6 @@ def settled_keys(
     return frozenset(it.key for it in disputes if it.file in changed or it.file not in paths)
 
 
-def chosen_winners(disputes: Iterable[MergeDispute]) -> ConflictChoices:
-    """Return the present winners as choices, to repeat the same merge."""
-    return ConflictChoices({dispute.key: dispute.winner for dispute in disputes})
-
-
 def winners_of_variant(resolutions: Iterable[DecisionSpec], stage: str, variant: str) -> Winners:
     """Return the winners chosen for a variant, by key; the latest decision counts."""
     choices: dict[str, ConflictWinner] = {}

@@ -263,18 +263,11 @@ def plan_removals(
     present |= {it.target for it in resolved_policy.failures}
     evaluation = evaluate_removals(
         RemovalFacts(
-            policy=resolved_policy.name,
-            stages=facts.stages,
+            facts=facts,
             present_count=len(present),
             orphaned=gate_inputs,
-            now=facts.now,
             limit=limit,
             confirmations=confirmations,
-            decisions=facts.records.decisions,
-            suspended=facts.suspended,
-            sweep=facts.sweep,
-            calendars=facts.calendars,
-            has_unreadable_calendar=facts.has_unreadable_calendar,
             safety_hold=inputs.removal_doubt,
             is_deleted=resolved_policy.is_being_deleted,
             keeps_packages=resolved_policy.orphans_packages,
