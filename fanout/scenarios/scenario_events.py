@@ -142,7 +142,7 @@ class ScenarioTimeline:
         if variant is None:
             return
         stage = variant.stated.stage
-        rule = next((it for it in world.setting.rules if it.name == stage), None)
+        rule = next((it for it in world.facts.stages if it.name == stage), None)
         if rule is None:
             return
         for check in rule.verification:

@@ -29,7 +29,7 @@ from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.revision_history import RevisionHistory
 from fanout.scenarios.scenario_events import ScenarioChange, ScenarioTimeline
-from fanout.scenarios.scenario_world import ScenarioPolicy, ScenarioWorld, build_setting
+from fanout.scenarios.scenario_world import ScenarioPolicy, ScenarioWorld, build_world
 from fanout.values import Value
 
 _MAX_ADVANCE = timedelta(days=30)  # default limit of `advance`
@@ -67,9 +67,8 @@ def play_scenario(
     `compile_condition` is as in `build_stage_rules`. Raises InvalidInput if the scenario does not
     end.
     """
-    setting = build_setting(scenario, scenario_policy, compile_condition)
     timeline = ScenarioTimeline(scenario, scenario_policy.policy)
-    world = ScenarioWorld(setting=setting, revisions=list(scenario.spec.revisions))
+    world = build_world(scenario, scenario_policy, compile_condition)
     return tuple(_ScenarioRun(scenario, world, timeline, evaluate_policy).reported_passes())
 
 

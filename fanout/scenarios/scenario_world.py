@@ -23,7 +23,6 @@ from fanout.api.reasons import Reason
 from fanout.api.results import CheckAnswer, Hold
 from fanout.api.scenario import Scenario, StatedDraft, StatedHold, StatedVariant
 from fanout.api.upstream_policy import InFlight, TargetEntry, UpstreamPolicy, UpstreamPolicySpec
-from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates.gate_evaluation import find_leads, find_rollbacks
 from fanout.gates.gate_facts import (
     CheckReading,
@@ -34,7 +33,7 @@ from fanout.gates.gate_facts import (
     Publication,
     VariantFacts,
 )
-from fanout.gates.gate_rules import PropagationCondition, StageRule
+from fanout.gates.gate_rules import PropagationCondition
 from fanout.gates.record_facts import RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.evidence.record_times import effective_records, records_ahead
@@ -53,19 +52,6 @@ class ScenarioPolicy(Value):
 
     policy: UpstreamPolicy
     promotions: tuple[PromotionPolicy, ...]
-
-
-class ScenarioSetting(Value, kw_only=True):
-    """Settings of a scenario that do not change while it is played."""
-
-    name: str
-    rules: tuple[StageRule, ...]
-    suspended: bool
-    serialize: bool
-    automation_acts: bool
-    calendars_incomplete: bool
-    calendars: tuple[PublicationCalendar, ...]
-    upstream: Mapping[str, Any]  # variables of `propagateWhen`
 
 
 def find_policy(
@@ -98,30 +84,42 @@ def find_policy(
     )
 
 
-def build_setting(
+def build_world(
     scenario: Scenario,
     scenario_policy: ScenarioPolicy,
     compile_condition: Callable[[str], PropagationCondition],
-) -> ScenarioSetting:
-    """Build the settings of a scenario; `compile_condition` is as in `build_stage_rules`."""
+) -> "ScenarioWorld":
+    """Build the world of a scenario as nothing is stated yet.
+
+    `compile_condition` is as in `build_stage_rules`.
+    """
     policy, promotions = scenario_policy.policy, scenario_policy.promotions
     rules = build_stage_rules(policy, promotions, compile_condition)
     upstream = policy.spec.upstream
-    return ScenarioSetting(
+    facts = PolicyFacts(
         name=policy.metadata.name,
-        rules=tuple(
+        stages=tuple(
             replace(rule, automatic=rule.automatic and not scenario.spec.unread) for rule in rules
         ),
+        variants=(),
+        revisions=(),
+        records=RecordFacts(),
+        history={},
+        now=scenario.spec.resolve_instant(None),
         suspended=policy.spec.suspend or scenario.spec.suspend,
         serialize=policy.spec.in_flight is InFlight.SERIALIZE,
         # Automation publishes in sweeps alone only where a schedule may say so.
-        automation_acts=scenario.spec.sweep
+        sweep=scenario.spec.sweep
         or not (scenario.spec.unread or any(it.spec.schedule for it in promotions)),
-        calendars_incomplete=scenario.spec.unread,
+        has_unreadable_calendar=scenario.spec.unread,
         calendars=build_calendars(promotions),
+    )
+    return ScenarioWorld(
+        facts=facts,
         upstream={}
         if scenario.spec.stages
         else {"repository": upstream.repository, "package": upstream.package},
+        revisions=list(scenario.spec.revisions),
     )
 
 
@@ -266,7 +264,8 @@ class ScenarioWorld:
     """Present state of everything that the scenario states."""
 
     _: KW_ONLY
-    setting: ScenarioSetting
+    facts: PolicyFacts  # what of them does not change while the scenario is played
+    upstream: Mapping[str, Any]  # variables of `propagateWhen`
     variants: dict[str, ScenarioVariant] = field(default_factory=dict)
     revisions: list[str] = field(default_factory=list)
     records: list[RecordEntry] = field(default_factory=list)
@@ -294,21 +293,14 @@ class ScenarioWorld:
 
     def build_facts(self, now: datetime) -> PolicyFacts:
         """Build the facts that the policy evaluator reads."""
-        return PolicyFacts(
-            name=self.setting.name,
-            stages=self.setting.rules,
-            variants=tuple(
-                self._build_variant_facts(variant) for variant in self.variants.values()
-            ),
+        variants = [self._build_variant_facts(variant) for variant in self.variants.values()]
+        return replace(
+            self.facts,
+            variants=tuple(variants),
             revisions=tuple(self.revisions),
             records=self.gate_records(now),
             history=self.history,
             now=now,
-            suspended=self.setting.suspended,
-            serialize=self.setting.serialize,
-            sweep=self.setting.automation_acts,
-            calendars=self.setting.calendars,
-            has_unreadable_calendar=self.setting.calendars_incomplete,
         )
 
     def apply_stated_drafts(self, now: datetime) -> None:
@@ -430,7 +422,7 @@ class ScenarioWorld:
                     "priority": stated.priority,
                     "target": variant.name,
                 },
-                "upstream": self.setting.upstream,
+                "upstream": self.upstream,
             },
             held=hold,
             failed=_build_hold(stated.broken, Reason.RENDER_FAILED),
