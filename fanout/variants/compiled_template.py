@@ -28,12 +28,11 @@ from fanout.variants.function_registry import find_function
 from fanout.variants.functions.function_interface import (
     CatalogFunction,
     ExternalFunction,
-    PackageFacts,
     mapping,
 )
 from fanout.variants.overlay import ObjectChanges
 from fanout.variants.package_preparation import PreparedPackage
-from fanout.variants.pipeline_run import WholePackageRun
+from fanout.variants.pipeline_run import WholePackageRun, show_object
 from fanout.variants.pipeline_steps import ALL_OBJECTS, DeclaredFunction, FunctionStep
 from fanout.variants.render_model import RenderedPackage, RenderInputs
 from fanout.variants.size_accounting import compute_file_sizes
@@ -574,8 +573,8 @@ def _run_function(
     for overlay in run.visible_objects(step).values():
         deciding_values: Iterable[object] = (overlay.value,)
         if function.depends_on is not None:
-            facts = PackageFacts(text=overlay)
-            deciding_values = function.depends_on(step.config, overlay.value, facts)
+            visible = show_object(step, overlay, run.size_counter)
+            deciding_values = function.depends_on(step.config, visible)
         if any(map(has_marker, deciding_values)):
             raise _NotCompilable
     run.run((item,))
