@@ -38,11 +38,7 @@ from fanout.gates.record_facts import RecordFacts
 from fanout.gates.revision_history import RevisionHistory
 from fanout.plan.evidence.record_times import effective_records, records_ahead
 from fanout.plan.gates.gate_records import build_gate_records
-from fanout.plan.gates.stage_rules import (
-    build_calendars,
-    build_stage_rules,
-    governing_promotions,
-)
+from fanout.plan.gates.stage_rules import build_calendars, build_stage_rules, governing_promotions
 from fanout.plan.records.policy_records import RecordEntry, active_records
 from fanout.values import Value, replace
 

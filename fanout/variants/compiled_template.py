@@ -25,11 +25,7 @@ from fanout.pending_inputs import InputPending, Responses
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import replace
 from fanout.variants.function_registry import find_function
-from fanout.variants.functions.function_interface import (
-    CatalogFunction,
-    ExternalFunction,
-    mapping,
-)
+from fanout.variants.functions.function_interface import CatalogFunction, ExternalFunction, mapping
 from fanout.variants.overlay import ObjectChanges
 from fanout.variants.package_preparation import PreparedPackage
 from fanout.variants.pipeline_run import WholePackageRun, show_object
@@ -209,18 +205,17 @@ class PlaceholderTable:
             (number,): number for number in range(parameter_count)
         }
 
-    def replace_markers(self, value: object) -> object:
+    def replace_markers(self, value: object) -> Any:
         """Return the value with a placeholder for every text and number with a marker."""
+        return _map_leaves(value, self._replace_marker)
+
+    def _replace_marker(self, value: object) -> object:
         if isinstance(value, str):
             pieces: list[str | int] = list(MARKER.split(value))
             if len(pieces) == 1:
                 return value
             pieces[1::2] = map(int, pieces[1::2])
             return self._placeholder_for(tuple([piece for piece in pieces if piece != ""]))
-        if isinstance(value, dict):
-            return {name: self.replace_markers(item) for name, item in value.items()}
-        if isinstance(value, list):
-            return [self.replace_markers(item) for item in value]
         if _is_number_marker(value):
             return self._placeholder_for((int(value) - NUMBER_MARKERS,))
         return value
@@ -268,13 +263,17 @@ def _is_number_marker(value: object) -> TypeGuard[int | float]:
     )
 
 
+def _map_leaves(value: object, replace_leaf: Callable[[Any], object]) -> Any:
+    if isinstance(value, dict):
+        return {name: _map_leaves(item, replace_leaf) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_map_leaves(item, replace_leaf) for item in value]
+    return replace_leaf(value)
+
+
 def fill_placeholders(value: object, values: Sequence[Parameter]) -> Any:
     """Return the value with every placeholder replaced by its entry of `values`."""
-    if isinstance(value, Placeholder):
-        return values[value.value_index]
-    if isinstance(value, dict):
-        return {name: fill_placeholders(item, values) for name, item in value.items()}
-    return [fill_placeholders(item, values) for item in value] if isinstance(value, list) else value
+    return _map_leaves(value, lambda it: values[it.value_index] if type(it) is Placeholder else it)
 
 
 def count_placeholders(value: object) -> int:
@@ -653,14 +652,14 @@ def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemp
 
 def _with_placeholder_marks(value: object, value_indexes: list[int]) -> object:
     """Return the value with a numbered text at every placeholder. Append their value indexes."""
-    if isinstance(value, Placeholder):
-        value_indexes.append(value.value_index)
+
+    def mark(leaf: object) -> object:
+        if not isinstance(leaf, Placeholder):
+            return leaf
+        value_indexes.append(leaf.value_index)
         return f"zz:slot:{len(value_indexes) - 1}:zz"
-    if isinstance(value, dict):
-        return {name: _with_placeholder_marks(item, value_indexes) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_with_placeholder_marks(item, value_indexes) for item in value]
-    return value
+
+    return _map_leaves(value, mark)
 
 
 def _split_at_placeholders(
