@@ -115,8 +115,8 @@ def _has(field: str, parent: str = "self") -> str:
     return f"has({parent}.{_escape(field)})"
 
 
-def _filled(field: str, parent: str = "self") -> str:
-    return f"({_has(field, parent)} && {parent}.{_escape(field)}.size() > 0)"
+def _filled(field: str) -> str:
+    return f"({_has(field)} && self.{_escape(field)}.size() > 0)"
 
 
 def _is_true(field: str) -> str:

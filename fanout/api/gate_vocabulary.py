@@ -7,6 +7,13 @@ the validation of documents for them.
 from enum import StrEnum
 
 
+class ConflictWinner(StrEnum):
+    """Side whose value resolves a merge conflict."""
+
+    UPSTREAM = "upstream"
+    LOCAL = "local"
+
+
 class Require(StrEnum):
     """Number of listed stages that must have passed."""
 

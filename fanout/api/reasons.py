@@ -378,13 +378,9 @@ class EventReason(ExplainedValue):
     STAGE_PASSED = "StagePassed", NotificationEvent.STAGE_PASSED.meaning
     VARIANT_FAILED = "VariantFailed", NotificationEvent.VARIANT_FAILED.meaning
 
-    @property
-    def is_warning(self) -> bool:
-        """True if an event of this reason has the type Warning, and not Normal."""
-        return self in _WARNINGS
 
-
-_WARNINGS = frozenset(
+# Reasons of events of type Warning; those of all others are Normal.
+WARNING_REASONS = frozenset(
     {
         EventReason.MERGE_CONFLICT,
         EventReason.POLICY_STOPPED,

@@ -5,14 +5,13 @@ Kept for ever, never changed.
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import StrEnum
 from typing import ClassVar, Literal
 
 from pydantic import Field
 from pydantic.config import JsonDict
 
 from fanout.api.durations import Instant
-from fanout.api.gate_vocabulary import Action, OverridableGate, Verdict
+from fanout.api.gate_vocabulary import Action, ConflictWinner, OverridableGate, Verdict
 from fanout.api.object_meta import (
     KRMObject,
     Model,
@@ -39,13 +38,6 @@ from fanout.api.text_fields import (
 IMMUTABLE: JsonDict = {
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "a record never changes"}]
 }
-
-
-class ConflictWinner(StrEnum):
-    """Side whose value resolves a merge conflict."""
-
-    UPSTREAM = "upstream"
-    LOCAL = "local"
 
 
 class RecordSubject(Model):

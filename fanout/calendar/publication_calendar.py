@@ -180,6 +180,7 @@ class PublicationCalendar(Value):
     name: str
     allow: tuple[RecurringWindow, ...] = ()
     deny: tuple[RecurringWindow, ...] = ()
+    lets_finish: bool = False  # a rollout that has begun goes on after they close
 
 
 class ClosingCause(Value):

@@ -480,7 +480,6 @@ def _read_repository(answer: AnswerObject) -> RepositoryFacts:
         name=_read_name(answer),
         default_branch=answer.text("default_branch"),
         is_archived=answer.flag("archived"),
-        has_requests=answer.flag("has_pull_requests"),
         may_push=rights is not None and rights.flag("push"),
         merge_styles=frozenset(
             style for style, setting in _STYLE_SETTINGS.items() if answer.flag(setting)
@@ -566,9 +565,7 @@ def _read_branch(answer: AnswerObject) -> BranchFacts:
         commit=commit.text("id"),
         is_protected=answer.flag("protected"),
         required_contexts=contexts if is_checked else frozenset(),
-        required_approvals=answer.number("required_approvals", 0),
         may_push=answer.flag("user_can_push"),
-        may_merge=answer.flag("user_can_merge"),
     )
 
 

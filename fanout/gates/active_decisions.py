@@ -150,20 +150,12 @@ class ActiveDecisions:
         instants = [at for name, at in self._opening_times if stage is None or name in ("", stage)]
         return find_next(instants if stage is not None else [*instants, *self._expiries], now)
 
-    def suspensions(self) -> dict[Scope, DecisionFacts]:
-        """Return the suspensions in force, by scope."""
+    def suspensions(self, last_action: Action = Action.SUSPEND) -> dict[Scope, DecisionFacts]:
+        """Return the suspensions in force, by scope; with RESUME the decisions that ended one."""
         return {
             scope: decision
             for scope, decision in self._suspensions.items()
-            if decision.spec.action is Action.SUSPEND
-        }
-
-    def resumptions(self) -> dict[Scope, DecisionFacts]:
-        """Return the last decision about each scope that was suspended and resumed."""
-        return {
-            scope: decision
-            for scope, decision in self._suspensions.items()
-            if decision.spec.action is Action.RESUME
+            if decision.spec.action is last_action
         }
 
     def find_suspension(self, kind: str, name: str = "") -> Hold | None:

@@ -4,7 +4,7 @@ This is the part of the result that list, plan and explain share; what each vari
 do is derived from it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -80,15 +80,17 @@ class GateEvaluation:
         """Return the instant of the pass."""
         return self.policy_facts.now
 
+    @property
+    def variants(self) -> Iterator[TalliedVariant]:
+        """Yield the variants of all stages."""
+        return (variant for tally in self.tallies.values() for variant in tally.variants)
+
     @cached_property
     def windows(self) -> PublicationWindows:
         """Return the publication windows of the policy at this instant."""
-        policy_facts = self.policy_facts
+        facts = self.policy_facts
         return PublicationWindows(
-            policy_facts.calendars,
-            policy_facts.now,
-            finishing_calendars=policy_facts.finishing_calendars,
-            has_unreadable_calendar=policy_facts.has_unreadable_calendar,
+            facts.calendars, facts.now, has_unreadable_calendar=facts.has_unreadable_calendar
         )
 
     @cached_property
@@ -398,11 +400,7 @@ def find_leads(policy_facts: PolicyFacts) -> dict[str, str]:
     if not any(it.spec.action is Action.PUBLISH for it in policy_facts.records.decisions):
         return {}
     evaluation = start_evaluation(policy_facts)
-    leads = {
-        it.facts.name: evaluation.lead(it.facts)
-        for tally in evaluation.tallies.values()
-        for it in tally.variants
-    }
+    leads = {it.facts.name: evaluation.lead(it.facts) for it in evaluation.variants}
     return {name: revision for name, revision in leads.items() if revision}
 
 

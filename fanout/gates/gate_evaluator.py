@@ -62,24 +62,15 @@ def find_suspended(policy_facts: PolicyFacts) -> frozenset[str]:
         policy_facts.suspended or stage_suspended or variant_suspended or any(has_suspend_decisions)
     ):
         return frozenset()
-    tallies = start_evaluation(policy_facts).tallies.values()
-    return frozenset(
-        variant.facts.name
-        for tally in tallies
-        for variant in tally.variants
-        if variant.suspended is not None
-    )
+    variants = start_evaluation(policy_facts).variants
+    return frozenset(it.facts.name for it in variants if it.suspended is not None)
 
 
 def find_ready(policy_facts: PolicyFacts) -> frozenset[str]:
     """Find the variants whose published package is ready and that are not suspended."""
-    tallies = start_evaluation(policy_facts).tallies.values()
-    return frozenset(
-        variant.facts.name
-        for tally in tallies
-        for variant in tally.variants
-        if variant.state is VariantState.READY and variant.suspended is None
-    )
+    variants = start_evaluation(policy_facts).variants
+    ready = (it for it in variants if it.state is VariantState.READY)
+    return frozenset(it.facts.name for it in ready if it.suspended is None)
 
 
 def evaluate_gates(policy_facts: PolicyFacts) -> PolicyEvaluation:

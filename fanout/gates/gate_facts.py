@@ -134,8 +134,6 @@ class PolicyFacts(Value):
     serialize: bool = False  # a newer revision waits for what is in flight
     # All must be open for anything to be published.
     calendars: tuple[PublicationCalendar, ...] = ()
-    # Names of the calendars that let a begun rollout go on after they close.
-    finishing_calendars: frozenset[str] = frozenset()
     # Fails closed: a calendar that cannot be read may forbid publication now.
     has_unreadable_calendar: bool = False
     sweep: bool = True  # False: only what a person decided is published in this pass

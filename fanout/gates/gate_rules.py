@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, Final
 
 from fanout.api.gate_vocabulary import CheckMethod
 from fanout.api.stages import After, Check, Rollout
@@ -70,11 +70,7 @@ class PropagationCondition(Value):
     evaluate: Callable[[Variables], object]
 
 
-class UnknownValue:
-    """Type of the single value UNKNOWN."""
-
-
-UNKNOWN = UnknownValue()
+UNKNOWN: Final = object()
 
 
 class StageRule(Value):

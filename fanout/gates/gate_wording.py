@@ -118,14 +118,6 @@ def format_automation_actor(promoter: str = ANY_PROMOTER) -> str:
     return f"an administrator (PromotionPolicy.autoPromotion) or {promoter}"
 
 
-def format_halt_actor(stage: str) -> str:
-    """Format who can end a halt."""
-    return (
-        f"any promoter of {label_stage(stage)} (fanout retry, skip or rollback), or a fixed"
-        " revision"
-    )
-
-
 def format_budget_actor(actor: str) -> str:
     """Format who can act where the in-flight limit is reached; `actor` can free a slot."""
     return f"{actor} or {MAY_OVERRIDE} (fanout promote --override budget)"

@@ -46,16 +46,12 @@ class PublicationWindows:
 
     def __init__(
         self,
-        calendars: tuple[PublicationCalendar, ...],
+        calendars: Sequence[PublicationCalendar],
         now: datetime,
         *,
-        finishing_calendars: frozenset[str] = frozenset(),
-        has_unreadable_calendar: bool = False,
+        has_unreadable_calendar: bool,
     ) -> None:
-        """Evaluate the calendars at `now`; an unreadable one counts as closed.
-
-        `finishing_calendars` are names of calendars that let a begun rollout finish.
-        """
+        """Evaluate the calendars at `now`; an unreadable one counts as closed."""
         self.edge: datetime | None = None  # when they open or close
         # Why nothing may be published now, by a rollout that has not begun or has.
         self.closed: Hold | None = None
@@ -75,10 +71,9 @@ class PublicationWindows:
         self.closed = Hold(Reason.WINDOW_CLOSED, sentence, gate_wording.WINDOW_ACTOR, until=until)
         # Calendars with `atClose: Finish` do not bind a rollout that has begun; all others still
         # do.
-        strict = tuple(it for it in calendars if it.name not in finishing_calendars)
-        if not strict or is_open(strict, now):
-            return
-        self.closed_for_begun = self.closed
+        strict = tuple(it for it in calendars if not it.lets_finish)
+        if strict and not is_open(strict, now):
+            self.closed_for_begun = self.closed
 
 
 _UNREADABLE_HOLD = Hold(

@@ -16,6 +16,7 @@ from fanout.api.text_fields import pluralize
 from fanout.calendar.publication_calendar import PublicationCalendar
 from fanout.gates import gate_wording
 from fanout.gates.active_decisions import ActiveDecisions, spec_suspension_hold
+from fanout.gates.gate_facts import PolicyFacts
 from fanout.gates.gate_rules import StageRule
 from fanout.gates.gate_wording import format_names
 from fanout.gates.percentages import Amount, compute_tolerance
@@ -37,30 +38,15 @@ class OrphanedVariant(Value):
     held: Hold | None = None  # why its package cannot be removed
 
 
-class RemovalConfirmation(Value):
-    """A person's confirmation that variants may be removed, with these local edits."""
-
-    at: datetime
-    by: str
-    variants: frozenset[str]
-    trees: frozenset[str] = frozenset()
-
-
 class RemovalFacts(Value):
     """Facts about one policy that has fewer targets than before."""
 
-    policy: str
-    stages: tuple[StageRule, ...]
+    facts: PolicyFacts
     present_count: int  # variants whose targets exist
     orphaned: tuple[OrphanedVariant, ...]
-    now: datetime
     limit: Amount
-    confirmations: tuple[RemovalConfirmation, ...] = ()  # in record order
-    decisions: tuple[DecisionFacts, ...] = ()  # those that suspend
-    suspended: bool = False  # by spec
-    sweep: bool = True  # False: automation does nothing in this pass
-    calendars: tuple[PublicationCalendar, ...] = ()  # the windows: all must be open
-    has_unreadable_calendar: bool = False  # there may be a window that could not be read
+    # That variants may be removed, with the local edits in their trees; in record order.
+    confirmations: tuple[DecisionFacts, ...] = ()
     safety_hold: Hold | None = None  # why a missing target may still exist
     is_deleted: bool = False  # the policy itself, so that it has no targets
     keeps_packages: bool = False  # `deletionPolicy: Orphan`
@@ -92,25 +78,24 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
     """Evaluate all orphaned variants: each is removed now, or has holds."""
     if not removal_facts.orphaned:
         return RemovalEvaluation()
-    ordered = group_by_level(removal_facts.stages, removal_facts.orphaned)
+    facts, now = removal_facts.facts, removal_facts.facts.now
+    ordered = group_by_level(facts.stages, removal_facts.orphaned)
     # The last confirmation about each variant.
-    confirmations: dict[str, RemovalConfirmation] = {}
+    confirmations: dict[str, DecisionFacts] = {}
     published_at = {orphan.name: orphan.published_at for orphan in removal_facts.orphaned}
     for confirmation in removal_facts.confirmations:
-        if is_from_the_future(confirmation.at, removal_facts.now):
+        if is_from_the_future(confirmation.at, now):
             continue
-        for name in confirmation.variants & published_at.keys():
+        for name in published_at.keys() & set(confirmation.spec.variants):
             publication_time = published_at[name]
             # A confirmation is about the package that existed; a variant published again needs a
             # new one.
             if publication_time is None or publication_time <= confirmation.at:
                 confirmations[name] = confirmation
     limit_hold = _limit_hold(removal_facts, confirmations)
-    active_decisions = ActiveDecisions(removal_facts.decisions, removal_facts.now)
+    active_decisions = ActiveDecisions(facts.records.decisions, now)
     window_hold = closed_window_hold(
-        removal_facts.calendars,
-        removal_facts.now,
-        has_unreadable_calendar=removal_facts.has_unreadable_calendar,
+        facts.calendars, now, has_unreadable_calendar=facts.has_unreadable_calendar
     )
     holds: dict[str, tuple[Hold, ...]] = {}
     for level in ordered:
@@ -132,14 +117,9 @@ def evaluate_removals(removal_facts: RemovalFacts) -> RemovalEvaluation:
             )
             holds[orphan.name] = (*own_holds, *level_hold)
     untils = [hold.until for variant_holds in holds.values() for hold in variant_holds]
-    future_times = (
-        it.at for it in removal_facts.confirmations if is_from_the_future(it.at, removal_facts.now)
-    )
-    return RemovalEvaluation(
-        holds,
-        limit_hold,
-        find_next([*untils, *map(effective_from, future_times)], removal_facts.now),
-    )
+    future_times = (it.at for it in removal_facts.confirmations if is_from_the_future(it.at, now))
+    next_change = find_next([*untils, *map(effective_from, future_times)], now)
+    return RemovalEvaluation(holds, limit_hold, next_change)
 
 
 def group_by_level(
@@ -185,7 +165,7 @@ def compute_levels(stage_rules: Sequence[StageRule]) -> dict[str, int]:
 
 
 def _limit_hold(
-    removal_facts: RemovalFacts, confirmations: Mapping[str, RemovalConfirmation]
+    removal_facts: RemovalFacts, confirmations: Mapping[str, DecisionFacts]
 ) -> Hold | None:
     """Return the hold for more removals than `removalLimit`, or for all, or None."""
     if not removal_facts.needs_consent:
@@ -205,7 +185,7 @@ def _limit_hold(
     else:
         return None
     actor = gate_wording.format_removal_actor(
-        removal_facts.policy, _format_arguments("--all-gone", removal_facts.orphaned)
+        removal_facts.facts.name, _format_arguments("--all-gone", removal_facts.orphaned)
     )
     return Hold(Reason.TOO_MANY_REMOVALS, sentence, actor)
 
@@ -224,7 +204,7 @@ def closed_window_hold(
     (docs/concepts/removal.md).
     """
     window_hold = PublicationWindows(
-        tuple(calendars), now, has_unreadable_calendar=has_unreadable_calendar
+        calendars, now, has_unreadable_calendar=has_unreadable_calendar
     ).closed
     return None if window_hold is None else replace(window_hold, who=gate_wording.REMOVAL_ACTOR)
 
@@ -238,21 +218,20 @@ def compute_removal_limit(limit: Amount, total: int) -> int:
 def _list_holds(
     removal_facts: RemovalFacts,
     orphan: OrphanedVariant,
-    confirmation: RemovalConfirmation | None,
+    confirmation: DecisionFacts | None,
     active_decisions: ActiveDecisions,
     limit_hold: Hold | None,
     window_hold: Hold | None,
 ) -> tuple[Hold, ...]:
     """List what holds a variant; a confirmed one needs neither automation nor the limit."""
-    doubt, stage = removal_facts.safety_hold, orphan.stage
+    facts, doubt, stage = removal_facts.facts, removal_facts.safety_hold, orphan.stage
     # A person who names the variant knows more than a doubt that only waits for time.
     is_overridden = confirmation is not None and doubt is not None and doubt.until is not None
-    actor = gate_wording.format_removal_actor(
-        removal_facts.policy, _format_arguments(orphan.name, [orphan])
-    )
-    is_stage_suspended = any(it.name == stage and it.suspended for it in removal_facts.stages)
+    arguments = _format_arguments(orphan.name, [orphan])
+    actor = gate_wording.format_removal_actor(facts.name, arguments)
+    is_stage_suspended = any(it.name == stage and it.suspended for it in facts.stages)
     suspension: Hold | None
-    if removal_facts.suspended:
+    if facts.suspended:
         suspension = spec_suspension_hold("the policy", gate_wording.AUTHOR)
     elif is_stage_suspended:
         suspension = spec_suspension_hold(gate_wording.label_stage(stage), gate_wording.AUTHOR)
@@ -269,7 +248,7 @@ def _list_holds(
     is_agreed = confirmation is not None or not removal_facts.needs_consent
     if not is_agreed:
         candidates.append(limit_hold)
-        automatic = {it.name: it.automatic for it in removal_facts.stages}
+        automatic = {it.name: it.automatic for it in facts.stages}
         # A variant in no stage needs automation on for all of them.
         if not automatic.get(orphan.stage, all(automatic.values())):
             has_stage = orphan.stage in automatic
@@ -279,7 +258,7 @@ def _list_holds(
             candidates.append(Hold(Reason.AUTOMATION_OFF, sentence, promoter))
     # A confirmation overrides the limit and the automation switch, but not closed windows.
     candidates.append(window_hold)
-    if not is_agreed and not removal_facts.sweep:
+    if not is_agreed and not facts.sweep:
         sentence, actor = gate_wording.REMOVAL_SWEEP_AWAITED, gate_wording.NEXT_SWEEP
         candidates.append(Hold(Reason.SWEEP_AWAITED, sentence, actor))
     return tuple(hold for hold in candidates if hold is not None)

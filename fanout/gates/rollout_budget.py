@@ -84,12 +84,13 @@ class RolloutBudget:
         tolerated = compute_tolerance(self._rollout.tolerance, self.aggregates.total)
         if len(self._failed_names) <= tolerated:
             return None
-        stage, failed = self._tally.stage_rule.name, self._failed_names
+        label, failed = label_stage(self._tally.stage_rule.name), self._failed_names
         sentence = (
-            f"{label_stage(stage)} is halted: {pluralize(len(failed), 'variant')} failed"
-            f" {self._candidate} ({format_names(failed)}), maxFailures: {tolerated}"
+            f"{label} is halted: {pluralize(len(failed), 'variant')} failed {self._candidate}"
+            f" ({format_names(failed)}), maxFailures: {tolerated}"
         )
-        return Hold(Reason.HALTED, sentence, gate_wording.format_halt_actor(stage))
+        actor = f"any promoter of {label} (fanout retry, skip or rollback), or a fixed revision"
+        return Hold(Reason.HALTED, sentence, actor)
 
     def find_refusal(self, variant: TalliedVariant) -> Hold | None:
         """Return why the variant gets no slot; None if it has, needs or gets one."""

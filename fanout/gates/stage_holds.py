@@ -157,10 +157,10 @@ def stuck_hold(
     """Return the hold of a policy that only a person can set going again, or None."""
     if timer is not None:
         return None
-    tallies = evaluation.tallies.values()
-    if evaluation.suspended is not None or any(
-        tally.suspended is not None or any(it.suspended is not None for it in tally.variants)
-        for tally in tallies
+    if (
+        evaluation.suspended is not None
+        or any(it.suspended is not None for it in evaluation.tallies.values())
+        or any(it.suspended is not None for it in evaluation.variants)
     ):
         return None
     # The clock of a soak starts when a sweep records it, so the policy moves although no timer runs
@@ -191,7 +191,7 @@ def stuck_hold(
             return None
     if not unready:
         return None
-    if any(it.state is VariantState.VERIFYING for tally in tallies for it in tally.variants):
+    if any(it.state is VariantState.VERIFYING for it in evaluation.variants):
         return None
     for stage_rule in evaluation.stages:
         holds = stages[stage_rule.name].holds

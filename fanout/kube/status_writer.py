@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from fanout.api.durations import format_instant
 from fanout.api.object_meta import API_VERSION, GROUP
+from fanout.api.reasons import WARNING_REASONS
 from fanout.errors import Conflict, FanoutError
 from fanout.kube.api_connection import (
     APPLY_TYPE,
@@ -384,7 +385,7 @@ class ApiStatusWriter:
             "reportingInstance": self._instance,
             "action": event.reason.value,
             "reason": event.reason.value,
-            "type": "Warning" if event.reason.is_warning else "Normal",
+            "type": "Warning" if event.reason in WARNING_REASONS else "Normal",
             "note": event.message,
             "regarding": {
                 "apiVersion": API_VERSION,

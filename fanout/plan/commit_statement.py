@@ -70,22 +70,15 @@ class CommitStatement(Value, kw_only=True):
 
 
 # Lines of the whole commit, and the fields that have them.
-_SET_FIELDS: Mapping[str, str] = {
+_OWNER_FIELDS: dict[str, str] = {
     Trailer.INSTALL: "install",
     Trailer.POLICY: "policy",
     Trailer.STAGE: "stage",
-    Trailer.SET: "set",
-    Trailer.BASE: "base",
 }
-_SOURCE_FIELDS: Mapping[str, str] = {Trailer.REVISION: "revision", Trailer.COMMIT: "commit"}
+_SET_FIELDS: dict[str, str] = {**_OWNER_FIELDS, Trailer.SET: "set", Trailer.BASE: "base"}
+_SOURCE_FIELDS: dict[str, str] = {Trailer.REVISION: "revision", Trailer.COMMIT: "commit"}
 # What packages of one commit have in common.
-SHARED_FIELDS = {
-    Trailer.INSTALL: "install",
-    Trailer.POLICY: "policy",
-    Trailer.STAGE: "stage",
-    Trailer.REVISION: "revision",
-    Trailer.COMMIT: "commit",
-}
+SHARED_FIELDS = _OWNER_FIELDS | _SOURCE_FIELDS
 _PACKAGE_FIELDS = ("variant", "digest", "onto", "tree", "rendered")
 _VARIANT_FIELDS: Mapping[str, str] = {Trailer.CONFLICTS: "conflicts", Trailer.TAKES: "takes"}
 
@@ -215,7 +208,7 @@ def parse_last_record(message: str) -> str:
 # The lines of a draft of one variant, as earlier versions wrote them. Drafts and publications of
 # those stay readable until the variant's next publication.
 _EARLIER_FIELDS: Mapping[str, str] = {
-    **{key.value: name for key, name in SHARED_FIELDS.items()},
+    **SHARED_FIELDS,
     Trailer.VARIANT: "variant",
     Trailer.DIGEST: "digest",
     Trailer.ONTO: "onto",
@@ -260,7 +253,7 @@ class VendorMessage(Value):
 def format_vendor_message(subject: str, message: VendorMessage) -> str:
     """Return the text of the message of a vendor commit; `subject` is what is above its lines."""
     lines: list[str] = []
-    shared_lines: dict[Trailer, str] = {}
+    shared_lines: dict[str, str] = {}
     for statement in sorted(message.statements, key=_sort_key):
         # A line holds for all packages that follow, until another one with the same key.
         for key, value in _shared_values(statement).items():
@@ -313,7 +306,7 @@ def _format_used_line(path: str, number: int) -> str:
     return f"{Trailer.USED}: {tag_ref(path, number).removeprefix('refs/tags/')}"
 
 
-def _shared_values(statement: PublicationStatement) -> dict[Trailer, str]:
+def _shared_values(statement: PublicationStatement) -> dict[str, str]:
     values = {key: getattr(statement.trailers, name) for key, name in SHARED_FIELDS.items()}
     return {**values, Trailer.MERGE: statement.merge}
 

@@ -124,7 +124,7 @@ def occupied_path_hold(spec: VariantSpec, occupant: PathHolder) -> Hold:
             " WHY`"
         )
     else:
-        who = plan_wording.format_promoter(f"variant {variant}")
+        who = f"any promoter of variant {variant}"
         if occupant.is_leaving:
             sentence = f"{owner} leaves {path} when it is ready at its new path"
         elif occupant.is_moving:

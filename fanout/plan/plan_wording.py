@@ -13,11 +13,6 @@ def format_maintainers(repository: str) -> str:
     return f"the maintainers of {repository}"
 
 
-def format_promoter(variant: str) -> str:
-    """Format who can promote a variant."""
-    return f"any promoter of {variant}"
-
-
 def format_decision_command(verb: str, policy: str, stage: str) -> str:
     """Format a command that decides about a stage; `stage` is "" for the whole policy."""
     return f"fanout {verb} {policy}{f' --stage {stage}' if stage else ''} --reason WHY"

@@ -122,11 +122,6 @@ class SelectedVariant(Value):
         return None
 
     @property
-    def wants_draft(self) -> bool:
-        """Return whether a draft must be rendered; decided by digests and ids."""
-        return not self.spec.suspended and self.is_outdated
-
-    @property
     def is_outdated(self) -> bool:
         """Return whether neither the package nor a draft has the candidate with these inputs."""
         return (

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from fanout.api.gate_vocabulary import VariantState
+from fanout.api.gate_vocabulary import ConflictWinner, VariantState
 from fanout.api.object_meta import API_VERSION
 from fanout.api.object_statuses import (
     ListedDraft,
@@ -30,7 +30,6 @@ from fanout.api.output_views import (
 from fanout.api.results import Hold, VariantResult, build_ready
 from fanout.api.view_base import DraftMeta, ViewMeta, dump_view
 from fanout.declared.declared_objects import DeclaredObjects
-from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import (
     ConflictOutcome,
@@ -333,9 +332,9 @@ def list_repositories(pass_plan: PassPlan, declared: DeclaredObjects) -> list[Pl
     return bodies
 
 
-_LABELS: Mapping[MergeSide, Literal["Upstream", "Local"]] = {
-    MergeSide.UPSTREAM: "Upstream",
-    MergeSide.LOCAL: "Local",
+_LABELS: Mapping[ConflictWinner, Literal["Upstream", "Local"]] = {
+    ConflictWinner.UPSTREAM: "Upstream",
+    ConflictWinner.LOCAL: "Local",
 }
 
 

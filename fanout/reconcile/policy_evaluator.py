@@ -31,7 +31,6 @@ from fanout.plan.evidence.record_times import (
     effective_records,
     records_ahead,
     restore_recorded_times,
-    stages_with_reports,
     with_draft_times,
 )
 from fanout.plan.evidence.review_approvals import (
@@ -477,7 +476,7 @@ class PolicyEvaluator(Value, kw_only=True):
             ),
             cleanup,
         )
-        plan = with_draft_times(plan, stages_with_reports(facts.stages), self.now)
+        plan = with_draft_times(plan, facts.stages, self.now)
         plan = self.request_planner.add_requests(
             plan, observed.variants, inputs.path_ownership.states_by_repository, inputs.promotions
         )

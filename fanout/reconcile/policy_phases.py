@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from fanout.api.promotion_policy import PromotionPolicy
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.api.upstream_policy import InFlight
 from fanout.errors import FanoutError
@@ -17,13 +18,12 @@ from fanout.gates.gate_rules import HAND_WRITTEN, PropagationCondition, StageRul
 from fanout.gates.record_facts import RecordFacts, is_from_the_future
 from fanout.gates.revision_history import RevisionHistory
 from fanout.gates.rollback_pins import Pin
-from fanout.plan.edits.merge_disputes import ConflictResolution, read_resolutions
+from fanout.plan.edits.merge_disputes import read_resolutions
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.gates.stage_rules import (
     build_calendars,
     build_hand_written_rule,
     build_stage_rules,
-    finishing_calendars,
 )
 from fanout.plan.gates.variant_facts import GateInputs, ObservedEvidence, VariantAttributes
 from fanout.plan.observation.repository_state import RefListing
@@ -66,7 +66,7 @@ class PolicyInputs(KeyedValue, kw_only=True):
         """Return the active records of the policy."""
         return self.resolved_policy.select_records(active_records(self.policy_state.records))
 
-    def read_resolutions(self, now: datetime) -> tuple[ConflictResolution, ...]:
+    def read_resolutions(self, now: datetime) -> tuple[DecisionSpec, ...]:
         """Return the resolutions of merge conflicts on record that are not dated in the future."""
         return read_resolutions(
             [it for it in self.own_records if not is_from_the_future(it.at, now)]
@@ -126,7 +126,6 @@ class PolicyInputs(KeyedValue, kw_only=True):
             sweep=self.is_sweep,
             serialize=policy is not None and policy.spec.in_flight is InFlight.SERIALIZE,
             calendars=build_calendars(self.promotions),
-            finishing_calendars=finishing_calendars(self.promotions),
             has_unreadable_calendar=not self.all_promotions_read,
         )
         return GateInputs(

@@ -9,13 +9,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.api.package_variant import OnConflict
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.errors import Bug
-from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices, MergeSide
+from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictChoices
 from fanout.plan.changes.next_drafts import DraftLocation, locate_draft
-from fanout.plan.edits.merge_disputes import ConflictResolution, winners_of_variant
+from fanout.plan.edits.merge_disputes import winners_of_variant
 from fanout.plan.move_locations import (
     AbandonedLocation,
     MisplacedDraft,
@@ -81,8 +83,8 @@ _DraftPlace = tuple[str, tuple[str, str]]  # repository identity, `OpenDraft.key
 # Winners of conflicts that no person decides.
 _DEFAULT_CHOICES: Mapping[OnConflict, ConflictChoices] = {
     OnConflict.HOLD: NO_CHOICES,
-    OnConflict.UPSTREAM_WINS: ConflictChoices(default_side=MergeSide.UPSTREAM),
-    OnConflict.LOCAL_WINS: ConflictChoices(default_side=MergeSide.LOCAL),
+    OnConflict.UPSTREAM_WINS: ConflictChoices(default_side=ConflictWinner.UPSTREAM),
+    OnConflict.LOCAL_WINS: ConflictChoices(default_side=ConflictWinner.LOCAL),
 }
 
 
@@ -97,7 +99,7 @@ class VariantObserver:
     resolved_policy: ResolvedPolicy
     status: RecordedStatus
     path_ownership: PathOwnership
-    resolutions: Sequence[ConflictResolution]
+    resolutions: Sequence[DecisionSpec]
     edit_detector: DownstreamEditDetector
     variant_memo: VariantMemo
     record_baseline: RecordBaseline

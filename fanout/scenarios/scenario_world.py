@@ -41,7 +41,6 @@ from fanout.plan.gates.gate_records import build_gate_records
 from fanout.plan.gates.stage_rules import (
     build_calendars,
     build_stage_rules,
-    finishing_calendars,
     governing_promotions,
 )
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -113,7 +112,6 @@ def build_first_facts(
         or not (scenario.spec.unread or any(it.spec.schedule for it in promotions)),
         has_unreadable_calendar=scenario.spec.unread,
         calendars=build_calendars(promotions),
-        finishing_calendars=finishing_calendars(promotions),
     )
 
 

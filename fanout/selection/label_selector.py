@@ -124,9 +124,9 @@ class FlagSelector(Value):
     match_labels: Mapping[str, str] = field(default_factory=dict)
 
 
-def parse_selector(text: str, origin: str) -> FlagSelector:
-    """Parse the selector given for the flag `origin`. Raises InvalidInput with the position."""
-    tokens = _Tokens(text, origin)
+def parse_selector(text: str) -> FlagSelector:
+    """Parse the text of `--selector`. Raises InvalidInput with the position."""
+    tokens = _Tokens(text)
     terms: list[FlagRequirement] = []
     while text.strip():
         terms.append(_parse_term(tokens))
@@ -139,9 +139,8 @@ def parse_selector(text: str, origin: str) -> FlagSelector:
 class _Tokens:
     """Tokens of the text; the one after the last is `_END`."""
 
-    def __init__(self, text: str, origin: str) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._origin = origin
         self._tokens = [(match[1], match.start(1)) for match in _TOKEN.finditer(text)]
         self._next = 0
 
@@ -176,7 +175,7 @@ class _Tokens:
             reason="InvalidSetting",
             remedy="write KEY, !KEY, KEY=VALUE, KEY!=VALUE, KEY in (A,B) or KEY notin (A,B), joined"
             " by commas",
-            where=ErrorLocation(field=self._origin),
+            where=ErrorLocation(field="--selector"),
         )
 
 

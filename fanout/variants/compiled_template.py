@@ -25,15 +25,10 @@ from fanout.pending_inputs import InputPending, Responses
 from fanout.selection.variant_spec import FunctionSpec, VariantSpec
 from fanout.values import replace
 from fanout.variants.function_registry import find_function
-from fanout.variants.functions.function_interface import (
-    CatalogFunction,
-    ExternalFunction,
-    PackageFacts,
-    mapping,
-)
+from fanout.variants.functions.function_interface import CatalogFunction, ExternalFunction, mapping
 from fanout.variants.overlay import ObjectChanges
 from fanout.variants.package_preparation import PreparedPackage
-from fanout.variants.pipeline_run import WholePackageRun
+from fanout.variants.pipeline_run import WholePackageRun, show_object
 from fanout.variants.pipeline_steps import ALL_OBJECTS, DeclaredFunction, FunctionStep
 from fanout.variants.render_model import RenderedPackage, RenderInputs
 from fanout.variants.size_accounting import compute_file_sizes
@@ -210,18 +205,17 @@ class PlaceholderTable:
             (number,): number for number in range(parameter_count)
         }
 
-    def replace_markers(self, value: object) -> object:
+    def replace_markers(self, value: object) -> Any:
         """Return the value with a placeholder for every text and number with a marker."""
+        return _map_leaves(value, self._replace_marker)
+
+    def _replace_marker(self, value: object) -> object:
         if isinstance(value, str):
             pieces: list[str | int] = list(MARKER.split(value))
             if len(pieces) == 1:
                 return value
             pieces[1::2] = map(int, pieces[1::2])
             return self._placeholder_for(tuple([piece for piece in pieces if piece != ""]))
-        if isinstance(value, dict):
-            return {name: self.replace_markers(item) for name, item in value.items()}
-        if isinstance(value, list):
-            return [self.replace_markers(item) for item in value]
         if _is_number_marker(value):
             return self._placeholder_for((int(value) - NUMBER_MARKERS,))
         return value
@@ -269,13 +263,17 @@ def _is_number_marker(value: object) -> TypeGuard[int | float]:
     )
 
 
+def _map_leaves(value: object, replace_leaf: Callable[[Any], object]) -> Any:
+    if isinstance(value, dict):
+        return {name: _map_leaves(item, replace_leaf) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_map_leaves(item, replace_leaf) for item in value]
+    return replace_leaf(value)
+
+
 def fill_placeholders(value: object, values: Sequence[Parameter]) -> Any:
     """Return the value with every placeholder replaced by its entry of `values`."""
-    if isinstance(value, Placeholder):
-        return values[value.value_index]
-    if isinstance(value, dict):
-        return {name: fill_placeholders(item, values) for name, item in value.items()}
-    return [fill_placeholders(item, values) for item in value] if isinstance(value, list) else value
+    return _map_leaves(value, lambda it: values[it.value_index] if type(it) is Placeholder else it)
 
 
 def count_placeholders(value: object) -> int:
@@ -574,8 +572,8 @@ def _run_function(
     for overlay in run.visible_objects(step).values():
         deciding_values: Iterable[object] = (overlay.value,)
         if function.depends_on is not None:
-            facts = PackageFacts(text=overlay)
-            deciding_values = function.depends_on(step.config, overlay.value, facts)
+            visible = show_object(step, overlay, run.size_counter)
+            deciding_values = function.depends_on(step.config, visible)
         if any(map(has_marker, deciding_values)):
             raise _NotCompilable
     run.run((item,))
@@ -654,14 +652,14 @@ def _build_text_template(manifest: Manifest, edits: Sequence[Edit]) -> _TextTemp
 
 def _with_placeholder_marks(value: object, value_indexes: list[int]) -> object:
     """Return the value with a numbered text at every placeholder. Append their value indexes."""
-    if isinstance(value, Placeholder):
-        value_indexes.append(value.value_index)
+
+    def mark(leaf: object) -> object:
+        if not isinstance(leaf, Placeholder):
+            return leaf
+        value_indexes.append(leaf.value_index)
         return f"zz:slot:{len(value_indexes) - 1}:zz"
-    if isinstance(value, dict):
-        return {name: _with_placeholder_marks(item, value_indexes) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_with_placeholder_marks(item, value_indexes) for item in value]
-    return value
+
+    return _map_leaves(value, mark)
 
 
 def _split_at_placeholders(

@@ -63,7 +63,7 @@ class Overlay(ValueEditor):
     """Collector of the changes to one object; upstream's data is never modified."""
 
     __slots__ = (
-        *("_changed", "_comments", "_document", "_file", "_origin", "_parents", "_text", "dropped"),
+        *("_changed", "_comments", "_document", "_origin", "_parents", "_text", "dropped", "file"),
     )
 
     def __init__(self, file: str, manifest_object: ManifestObject) -> None:
@@ -75,7 +75,7 @@ class Overlay(ValueEditor):
         self._document = manifest_object  # base of the changes
         self._origin = manifest_object
         self._text: str | None = None
-        self._file = file
+        self.file = file
 
     def set(self, path: Path, value: object) -> None:
         """Set the value at the path, or remove what is there (REMOVE).
@@ -201,18 +201,13 @@ class Overlay(ValueEditor):
         remedy: str = "correct the upstream package",
         reason: Reason = Reason.RENDER_FAILED,
     ) -> InvalidInput:
+        return InvalidInput(sentence, reason=reason, remedy=remedy, where=self.locate(path))
+
+    def locate(self, path: Path) -> ErrorLocation:
+        """Return the place of the deepest value on the path that is in the file, for messages."""
         name = mapping(mapping(self.value).get("metadata")).get("name", "")
-        return InvalidInput(
-            sentence,
-            reason=reason,
-            remedy=remedy,
-            where=ErrorLocation(
-                object=f"{mapping(self.value).get('kind', '')}/{name}",
-                field=format_path(path),
-                file=self._file,
-                line=self._origin.line_of(path),
-            ),
-        )
+        title = f"{mapping(self.value).get('kind', '')}/{name}"
+        return ErrorLocation(title, format_path(path), self.file, self._origin.line_of(path))
 
     def collect_changes(self) -> ObjectChanges:
         """Return all changes to the object."""

@@ -175,8 +175,8 @@ def _run_per_object(
                 if not is_visible(prepared, step, place, overlay):
                     continue
                 if unmatched.get(number):
-                    unmatched[number] -= find_sought(step, overlay)
-                if results := run_step(step, facts, file, overlay, size_counter):
+                    unmatched[number] -= find_sought(step, overlay, size_counter)
+                if results := run_step(step, facts, overlay, size_counter):
                     findings += [StepResult(number, place, result) for result in results]
             changes[object_number] = overlay.collect_changes()
         data = rewrite_manifest(manifest, changes)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from fanout.api.reasons import Reason
 from fanout.control_characters import escape_unprintable
-from fanout.errors import ErrorLocation, InvalidInput
-from fanout.package.field_edits import MISSING, REMOVE, format_path, with_value
+from fanout.errors import InvalidInput
+from fanout.package.field_edits import MISSING, REMOVE, with_value
 from fanout.package.kptfile import KPTFILE
 from fanout.package.manifest import Manifest
 from fanout.package.merge.merge_units import is_list
@@ -101,7 +101,7 @@ def is_visible(
 
 
 def run_step(
-    step: FunctionStep, facts: PackageFacts, file: str, overlay: Overlay, size_counter: SizeCounter
+    step: FunctionStep, facts: PackageFacts, overlay: Overlay, size_counter: SizeCounter
 ) -> Iterable[FunctionResult]:
     """Run a function on one visible object and return its findings.
 
@@ -110,17 +110,14 @@ def run_step(
     """
     function = step.function
     assert isinstance(function, CatalogFunction), "programs see all objects at once"
-    if function.reads_text:
-        facts = replace(
-            facts, file=file[len(step.directory_prefix) :], text=overlay, size_limiter=size_counter
-        )
+    item = show_object(step, overlay, size_counter)
     try:
-        changes = function.changes(step.config, overlay.value, facts)
+        changes = function.changes(step.config, item, facts)
         # Applied while the function still yields: each change is counted against the size limits
         # before the next one is even computed, so a runaway function is stopped early.
         for path, value in () if step.validates else changes:
             present = overlay.peek(path)
-            size_counter.count_change(file, path, present, value)
+            size_counter.count_change(overlay.file, path, present, value)
             if not path and value is not REMOVE:
                 replace_object(overlay, value, facts.list_schemas)
             elif isinstance(value, list) and isinstance(present, list):
@@ -132,16 +129,20 @@ def run_step(
             deque(changes, maxlen=0)
         if function.check_object is None:
             return ()
-        findings = list(function.check_object(step.config, overlay.value, facts))
+        item = item._replace(value=overlay.value)
+        findings = list(function.check_object(step.config, item, facts))
     except UnfitObject as unfit:
         raise overlay.unfit_error(function.name, unfit) from None
-    results = []
-    for path, problem, severity in findings:
-        name = mapping(mapping(overlay.value).get("metadata")).get("name", "")
-        item = f"{mapping(overlay.value).get('kind', '')}/{name}"
-        where = ErrorLocation(item, format_path(path), file, overlay.line_of(path))
-        results.append(FunctionResult(problem, severity, function.name, where))
-    return results
+    return [
+        FunctionResult(problem, severity, function.name, overlay.locate(path))
+        for path, problem, severity in findings
+    ]
+
+
+def show_object(step: FunctionStep, overlay: Overlay, size_counter: SizeCounter) -> VisibleObject:
+    """Return the object as the function of the step gets it."""
+    file = overlay.file[len(step.directory_prefix) :]
+    return VisibleObject(overlay.value, file, overlay, size_counter)
 
 
 def list_sought(step: FunctionStep) -> frozenset[str]:
@@ -150,11 +151,12 @@ def list_sought(step: FunctionStep) -> frozenset[str]:
     return frozenset() if matching is None or step.validates else matching.list_names(step.config)
 
 
-def find_sought(step: FunctionStep, overlay: Overlay) -> frozenset[str]:
+def find_sought(step: FunctionStep, overlay: Overlay, size_counter: SizeCounter) -> frozenset[str]:
     """Return the names that an object has, maybe others too, before the function runs on it."""
     matching = step.function.matching
     assert matching is not None, "only a function with names looks for any"
-    return frozenset(matching.find_names(step.config, overlay.value, PackageFacts(text=overlay)))
+    item = show_object(step, overlay, size_counter)
+    return frozenset(matching.find_names(step.config, item))
 
 
 def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionResult:
@@ -250,12 +252,12 @@ def _run_shared(
         steps_with_facts.append((step, facts))
         for place, overlay in overlays.items():
             if is_visible(prepared, step, place, overlay):
-                if missing and (names := find_sought(step, overlay)):
+                if missing and (names := find_sought(step, overlay, size_counter)):
                     if place[0] in prepared.varying_files:
                         matches.append(StepMatch(number, place, names))
                     else:
                         missing -= names
-                step_results = run_step(step, facts, place[0], overlay, size_counter)
+                step_results = run_step(step, facts, overlay, size_counter)
                 results += [StepResult(number, place, result) for result in step_results]
         unmatched.append(missing)
     changes_by_place = {place: overlay.collect_changes() for place, overlay in overlays.items()}
@@ -394,12 +396,7 @@ class WholePackageRun:
         visible = self.visible_objects(step)
         # The survey counts on a copy, since applying the changes counts them again.
         survey_counter = self.size_counter.copy()
-        objects = tuple(
-            VisibleObject(
-                overlay.value, place[0][len(step.directory_prefix) :], overlay, survey_counter
-            )
-            for place, overlay in visible.items()
-        )
+        objects = tuple(show_object(step, it, survey_counter) for it in visible.values())
         facts = collect_facts(self.prepared, step, self.overlays, self.responses)
         try:
             added_objects = (
@@ -423,10 +420,10 @@ class WholePackageRun:
         except InvalidInput as problem:
             raise function_error(function, problem, step.where) from None
         missing = list_sought(step)
-        for place, overlay in visible.items():
+        for overlay in visible.values():
             if missing:
-                missing -= find_sought(step, overlay)
-            self.results += run_step(step, facts, place[0], overlay, self.size_counter)
+                missing -= find_sought(step, overlay, self.size_counter)
+            self.results += run_step(step, facts, overlay, self.size_counter)
         if missing:
             self.results.append(report_unmatched(step, missing))
         if not step.validates:

@@ -107,7 +107,7 @@ def _prepare_manifest(prepared: PreparedPackage, file: str, target_edits: Target
                     if overlay.peek(path) is MISSING:  # to be replaced later
                         overlay.set(path, "")
             except UnfitObject as unfit:
-                raise _unfit_error(overlay, file, unfit) from None
+                raise _unfit_error(overlay, unfit) from None
             edits += overlay.collect_edits()
         return Manifest.parse(manifest.apply_edits_to_text(edits), file)
 
@@ -150,10 +150,10 @@ def build_overlays(
                 size_counter.count_change(file, path, overlay.peek(path), value)
                 overlay.set(path, value)
         except UnfitObject as unfit:
-            raise _unfit_error(overlay, file, unfit) from None
+            raise _unfit_error(overlay, unfit) from None
     return overlays
 
 
-def _unfit_error(overlay: Overlay, file: str, unfit: UnfitObject) -> InvalidInput:
-    subject = "package context" if file == CONTEXT else "injection"
+def _unfit_error(overlay: Overlay, unfit: UnfitObject) -> InvalidInput:
+    subject = "package context" if overlay.file == CONTEXT else "injection"
     return overlay.unfit_error(subject, unfit)

@@ -8,7 +8,7 @@ import pytest
 from fanout.api.commit_trailers import Trailer
 from fanout.api.fanout_configuration import FanoutConfiguration, InjectableKind, InjectionRules
 from fanout.api.object_meta import Label
-from fanout.api.reasons import EventReason, NotificationEvent, Reason
+from fanout.api.reasons import WARNING_REASONS, EventReason, NotificationEvent, Reason
 
 
 @pytest.mark.parametrize("vocabulary", [EventReason, Label, Reason, Trailer])
@@ -37,7 +37,7 @@ def test_the_page_about_statuses_has_every_reason_of_events():
     text = page.read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([A-Z]\w+)` \| (Normal|Warning) \| (.+) \|$", text, re.MULTILINE)
     types = {True: "Warning", False: "Normal"}
-    assert rows == [(it.value, types[it.is_warning], it.meaning) for it in EventReason]
+    assert rows == [(it.value, types[it in WARNING_REASONS], it.meaning) for it in EventReason]
 
 
 def test_trailers_are_those_of_the_commits():

@@ -140,7 +140,7 @@ def test_the_account_is_known_by_its_login(bot):
 def test_a_repository_shows_its_settings_and_rights(place):
     facts = place.forge.repository(place.name)
     assert facts.name == place.name
-    assert (facts.default_branch, facts.is_archived, facts.has_requests) == ("main", False, True)
+    assert (facts.default_branch, facts.is_archived) == ("main", False)
     assert facts.may_push
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.SQUASH, MergeStyle.REBASE}
 
@@ -446,20 +446,16 @@ def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
     plain = place.forge.branch(place.name, "main")
     assert plain is not None
     assert plain.commit == place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
-    assert (plain.is_protected, plain.may_push, plain.may_merge) == (False, True, True)
+    assert (plain.is_protected, plain.may_push) == (False, True)
     place.protect(
         enable_status_check=True,
         status_check_contexts=["fanout", "ci/e2e"],
-        required_approvals=2,
         enable_push=False,
-        enable_merge_whitelist=True,
-        merge_whitelist_usernames=["ann"],
     )
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert (facts.is_protected, facts.may_push, facts.may_merge) == (True, False, False)
+    assert (facts.is_protected, facts.may_push) == (True, False)
     assert facts.required_contexts == {"fanout", "ci/e2e"}
-    assert facts.required_approvals == 2
 
 
 def test_contexts_of_a_check_that_is_switched_off_are_not_required(place):

@@ -56,8 +56,6 @@ ACTORS = [
      "ci (correct the clock) or whoever may withdraw records (fanout withdraw)"),
     (wording.format_automation_actor(),
      "an administrator (PromotionPolicy.autoPromotion) or any promoter (fanout promote)"),
-    (wording.format_halt_actor("prod"),
-     "any promoter of stage prod (fanout retry, skip or rollback), or a fixed revision"),
     (wording.format_budget_actor(wording.TIME_ALONE),
      f"nobody (opens automatically) or {wording.MAY_OVERRIDE} (fanout promote --override budget)"),
     (wording.format_stage_actor(["dev"]), "a promoter or reporter of stage dev"),

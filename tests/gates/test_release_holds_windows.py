@@ -27,6 +27,7 @@ from fanout.values import replace
 # T0 is midnight, the first of January 2026, UTC
 MORNING = build_window("0 1 * * *", "UTC", duration=timedelta(hours=1))
 OFFICE = PublicationCalendar("office", allow=(MORNING,))
+FINISHING = replace(OFFICE, lets_finish=True)
 FREEZE = PublicationCalendar("freeze", deny=(MORNING,))
 ROWS = [
     pytest.param((), 10, True, None, id="without windows it is always open"),
@@ -75,7 +76,7 @@ def test_windows_bind_people_too_unless_overridden():
     assert decision.variants["p"].publish
 
 
-def half_way(*more, **fields):
+def half_way(*more, calendars=(OFFICE,), **fields):
     variants = [
         variant("a", "prod", published("v2", 5)),
         variant("b", "prod", published("v1"), draft=draft("v2")),
@@ -83,7 +84,7 @@ def half_way(*more, **fields):
     return facts(
         [stage("prod")], variants,
         evidence_of("prod", PASSED, "v1"), evidence_of("prod", PASSED, "v2", when=6),
-        *more, revisions="v1 v2", calendars=(OFFICE,), **fields,
+        *more, revisions="v1 v2", calendars=calendars, **fields,
     )  # fmt: skip
 
 
@@ -92,20 +93,17 @@ def test_at_close_a_rollout_holds():
 
 
 def test_at_close_a_rollout_that_has_begun_goes_on_where_it_may_finish():
-    assert evaluate_gates(half_way(finishing_calendars=frozenset({"office"}))).variants["b"].publish
+    assert evaluate_gates(half_way(calendars=(FINISHING,))).variants["b"].publish
 
 
 def test_a_rollout_that_has_not_begun_waits_where_it_may_finish():
-    policy_facts = prod(
-        OK, policy_fields={"calendars": (OFFICE,), "finishing_calendars": frozenset({"office"})}
-    )
+    policy_facts = prod(OK, policy_fields={"calendars": (FINISHING,)})
     assert not evaluate_gates(policy_facts).variants["p"].publish
 
 
 def test_all_that_are_closed_must_let_it_finish():
-    both = {"calendars": (OFFICE, PublicationCalendar("other", allow=(MORNING,)))}
-    it = half_way(finishing_calendars=frozenset({"office"}))
-    assert not evaluate_gates(replace(it, **both)).variants["b"].publish
+    both = (FINISHING, PublicationCalendar("other", allow=(MORNING,)))
+    assert not evaluate_gates(half_way(calendars=both)).variants["b"].publish
 
 
 def test_a_closed_window_is_no_reason_to_be_stuck():

@@ -5,7 +5,7 @@ from fractions import Fraction
 from operator import itemgetter
 
 import pytest
-from gates.worlds import after, at, decided, stage
+from gates.worlds import after, at, decided, facts, stage
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,9 +14,10 @@ from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.calendar.publication_calendar import PublicationCalendar, build_window
 from fanout.gates import gate_wording
+from fanout.gates.gate_facts import PolicyFacts
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.removal_gate import (
     OrphanedVariant,
-    RemovalConfirmation,
     RemovalFacts,
     compute_levels,
     compute_removal_limit,
@@ -35,25 +36,27 @@ NIGHT = PublicationCalendar(
 
 def removal_facts(*orphans: OrphanedVariant, **fields) -> RemovalFacts:
     """Ten variants whose targets are there, and these."""
-    values = {"stages": STAGES, "present_count": 10, "now": at(60), "limit": SHARE, **fields}
-    return RemovalFacts("monitoring", orphaned=orphans, **values)
+    values = {"present_count": 10, "limit": SHARE, **fields}
+    stages, decisions = values.pop("stages", STAGES), values.pop("decisions", ())
+    names = values.keys() & PolicyFacts.__struct_fields__
+    policy_fields = {name: values.pop(name) for name in names}
+    policy_facts = facts(stages, (), *decisions, now=60, **policy_fields)
+    return RemovalFacts(policy_facts, orphaned=orphans, **values)
 
 
 def many(number: int, of: str = "prod") -> tuple[OrphanedVariant, ...]:
     return tuple(OrphanedVariant(f"{of}-{index:03}", of) for index in range(number))
 
 
-def confirmation(
-    *variants: str, trees: tuple[str, ...] = (), when: float = 30
-) -> RemovalConfirmation:
-    return RemovalConfirmation(at(when), "ann", frozenset(variants), frozenset(trees))
+def confirmation(*variants: str, trees: tuple[str, ...] = (), when: float = 30) -> DecisionFacts:
+    return decided(Action.CONFIRM_REMOVAL, when=when, variants=variants, trees=frozenset(trees))
 
 
-def reasons(facts: RemovalFacts) -> dict[str, str]:
+def reasons(removals: RemovalFacts) -> dict[str, str]:
     """The first reason of each, "" of those that go."""
     return {
         name: str(holds[0].reason) if holds else ""
-        for name, holds in evaluate_removals(facts).holds.items()
+        for name, holds in evaluate_removals(removals).holds.items()
     }
 
 
@@ -136,9 +139,9 @@ ONES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "facts", "reason"), ONES, ids=map(itemgetter(0), ONES))
-def test_a_removal_waits_for_its_reason(_, facts, reason):
-    assert reasons(facts) == {"p": reason}
+@pytest.mark.parametrize(("_", "removals", "reason"), ONES, ids=map(itemgetter(0), ONES))
+def test_a_removal_waits_for_its_reason(_, removals, reason):
+    assert reasons(removals) == {"p": reason}
 
 
 LEVELS = [
@@ -198,9 +201,9 @@ LIMITS = [
     ("_", "present", "number", "limit", "reason"), LIMITS, ids=map(itemgetter(0), LIMITS)
 )
 def test_the_removal_limit_holds_a_larger_removal(_, present, number, limit, reason):
-    facts = removal_facts(*many(number), present_count=present, limit=limit)
-    assert set(reasons(facts).values()) == {reason}
-    held = evaluate_removals(facts).limit
+    many_facts = removal_facts(*many(number), present_count=present, limit=limit)
+    assert set(reasons(many_facts).values()) == {reason}
+    held = evaluate_removals(many_facts).limit
     assert (str(held.reason) if held else "") == reason
 
 
@@ -221,9 +224,10 @@ def test_the_end_of_a_window_is_the_next_instant():
 
 
 def test_a_word_from_the_future_counts_from_five_minutes_before_it_on():
-    facts = removal_facts(ONE, stages=BY_HAND, confirmations=(confirmation("p", when=70),))
-    assert evaluate_removals(facts).next == at(65)
-    assert evaluate_removals(replace(facts, now=at(65))).removable == ("p",)
+    early = removal_facts(ONE, stages=BY_HAND, confirmations=(confirmation("p", when=70),))
+    assert evaluate_removals(early).next == at(65)
+    later = replace(early, facts=replace(early.facts, now=at(65)))
+    assert evaluate_removals(later).removable == ("p",)
 
 
 @given(st.integers(0, 200), st.integers(0, 200), st.integers(0, 100) | st.none(), st.data())
@@ -264,8 +268,8 @@ def test_pass_by_pass_everything_goes_and_never_before_what_waits_for_it(rules, 
     ranks = compute_levels(rules)
     passes = 0
     while orphans:
-        facts = removal_facts(*orphans.values(), stages=tuple(rules), limit=Fraction(1))
-        going = list(evaluate_removals(facts).removable)
+        orphan_facts = removal_facts(*orphans.values(), stages=tuple(rules), limit=Fraction(1))
+        going = list(evaluate_removals(orphan_facts).removable)
         assert going, "something goes in every pass"
         for name in random.sample(going, random.randint(1, len(going))):
             rank = ranks.get(orphans.pop(name).stage, len(ranks))

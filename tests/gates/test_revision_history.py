@@ -140,10 +140,10 @@ def test_a_way_back_that_has_begun_ends_after_the_window_where_a_rollout_may():
     it = facts(
         (DEV,), (here, behind), evidence_of("dev", PASSED, when=32), back,
         now=40, history={("dev", "v1"): passed(1, 20)}, revisions="v1 v2",
-        calendars=(hours,), finishing_calendars=frozenset({"office"}),
+        calendars=(replace(hours, lets_finish=True),),
     )  # fmt: skip
     assert evaluate_gates(it).variants["e"].publish
-    assert not evaluate_gates(replace(it, finishing_calendars=frozenset())).variants["e"].publish
+    assert not evaluate_gates(replace(it, calendars=(hours,))).variants["e"].publish
 
 
 # ---- joins: against a count, minute by minute ----------------------------------------------------

@@ -160,8 +160,9 @@ def worlds(draw, *, orders: bool = True) -> PolicyFacts:
         revisions=" ".join(REVISIONS),
         history=draw(HISTORY),
         serialize=draw(st.booleans()),
-        calendars=draw(st.sampled_from([(), (OFFICE,), (FREEZE,)])),
-        finishing_calendars=draw(st.sampled_from([frozenset(), frozenset({"office"})])),
+        calendars=draw(
+            st.sampled_from([(), (OFFICE,), (replace(OFFICE, lets_finish=True),), (FREEZE,)])
+        ),
     )
 
 

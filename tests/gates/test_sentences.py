@@ -193,7 +193,7 @@ LIMITS = [
 @pytest.mark.parametrize(("present", "orphan_count", "is_deleted", "expected"), LIMITS)
 def test_a_sentence_of_too_many_removals(present, orphan_count, is_deleted, expected):
     orphans = tuple(OrphanedVariant(f"p{it}", "prod") for it in range(orphan_count))
-    removal = RemovalFacts("web", (stage("prod"),), present, orphans, at(60), limit=1)
+    removal = RemovalFacts(facts([stage("prod")], ()), present, orphans, limit=1)
     removals = evaluate_removals(replace(removal, is_deleted=is_deleted))
     assert removals.limit.message == expected
 
@@ -202,7 +202,7 @@ def test_a_sentence_of_too_many_removals(present, orphan_count, is_deleted, expe
 def test_a_sentence_of_a_removal(orphan, expected):
     stages = (stage("dev"), stage("prod", after("dev")))
     orphans = (orphan, OrphanedVariant("q", "prod"))
-    removal = RemovalFacts("web", stages, 10, orphans, at(60), limit=5)
+    removal = RemovalFacts(facts(stages, ()), 10, orphans, limit=5)
     holds = evaluate_removals(removal).holds[orphan.name]
     assert expected in [it.message for it in holds]
 

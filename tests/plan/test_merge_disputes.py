@@ -2,7 +2,7 @@
 
 import pytest
 
-from fanout.package.merge.merge_conflicts import MergeSide
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.plan.edits.merge_disputes import (
     MergeDispute,
     format_disputes,
@@ -11,9 +11,9 @@ from fanout.plan.edits.merge_disputes import (
 )
 
 OPEN = MergeDispute(
-    "0123456789abcdef", MergeSide.UPSTREAM, is_decided=False, file="a b/straße@1.yaml"
+    "0123456789abcdef", ConflictWinner.UPSTREAM, is_decided=False, file="a b/straße@1.yaml"
 )
-DECIDED = MergeDispute("fedcba9876543210", MergeSide.LOCAL, is_decided=True)
+DECIDED = MergeDispute("fedcba9876543210", ConflictWinner.LOCAL, is_decided=True)
 
 
 def test_written_disputes_are_read_back():
@@ -24,7 +24,7 @@ def test_written_disputes_are_read_back():
 
 def test_the_file_need_not_be_written_down():
     assert parse_disputes("0123456789abcdef=upstream?") == (
-        MergeDispute(OPEN.key, MergeSide.UPSTREAM),
+        MergeDispute(OPEN.key, ConflictWinner.UPSTREAM),
     )
 
 
@@ -41,5 +41,5 @@ ROWS = [
 
 @pytest.mark.parametrize(("_", "file", "made", "settled"), ROWS, ids=[row[0] for row in ROWS])
 def test_a_commit_decides_about_a_file_that_it(_, file, made, settled):
-    dispute = MergeDispute("0123456789abcdef", MergeSide.UPSTREAM, file=file)
+    dispute = MergeDispute("0123456789abcdef", ConflictWinner.UPSTREAM, file=file)
     assert settled_keys([dispute], WROTE, made) == (frozenset([dispute.key]) if settled else set())

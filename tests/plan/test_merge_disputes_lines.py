@@ -2,13 +2,13 @@
 
 import pytest
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import (
     NO_CHOICES,
     ConflictCause,
     ConflictChoices,
-    MergeSide,
     build_conflict,
 )
 from fanout.plan.changes.publication_messages import with_paragraph
@@ -22,12 +22,14 @@ from fanout.plan.edits.merge_disputes import (
 )
 from fanout.values import replace
 
-LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)
+LOCAL = ConflictChoices(default_side=ConflictWinner.LOCAL)
 
 
 def conflict(values=(1, 2, 7), subject="Deployment/web", field="spec.replicas", choices=NO_CHOICES):
     where = ErrorLocation(subject, field, "deployment.yaml", 8)
-    return build_conflict(where, ConflictCause.BOTH_CHANGED, values, MergeSide.UPSTREAM, choices)
+    return build_conflict(
+        where, ConflictCause.BOTH_CHANGED, values, ConflictWinner.UPSTREAM, choices
+    )
 
 
 PLACE = "deployment.yaml: Deployment/web: spec.replicas"

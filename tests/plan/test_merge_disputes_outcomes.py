@@ -4,14 +4,10 @@ from operator import itemgetter
 
 import pytest
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
-from fanout.package.merge.merge_conflicts import (
-    NO_CHOICES,
-    ConflictCause,
-    MergeSide,
-    build_conflict,
-)
+from fanout.package.merge.merge_conflicts import NO_CHOICES, ConflictCause, build_conflict
 from fanout.plan.edits.merge_disputes import limit_lines, read_published_outcomes, rejected_lines
 
 KEY = "24b2ed6034347caa"
@@ -70,10 +66,10 @@ def test_the_line_that_counts_omitted_lines_is_no_conflict():
 )
 def test_written_conflicts_are_read_back(value: object):
     where = ErrorLocation("Deployment/web", "spec.value", "a.yaml", 8)
-    cause, winner = ConflictCause.BOTH_CHANGED, MergeSide.LOCAL
+    cause, winner = ConflictCause.BOTH_CHANGED, ConflictWinner.LOCAL
     conflict = build_conflict(where, cause, (value, 1, 2), winner, NO_CHOICES)
     [outcome] = read_published_outcomes(rejected_lines([conflict]))
-    assert (outcome.key, outcome.winner) == (conflict.key, MergeSide.LOCAL)
+    assert (outcome.key, outcome.winner) == (conflict.key, ConflictWinner.LOCAL)
     assert (outcome.file, outcome.object, outcome.field_path) == (
         "a.yaml",
         "Deployment/web",

@@ -11,9 +11,7 @@ def rules(*contexts: str, protected: bool = True, push: bool = False) -> BranchF
         commit="1" * 40,
         is_protected=protected,
         required_contexts=frozenset(contexts),
-        required_approvals=0,
         may_push=push,
-        may_merge=True,
     )
 
 

@@ -8,7 +8,6 @@ from fanout.plan import plan_wording as wording
 
 SENTENCES = [
     (wording.format_maintainers("edge"), "the maintainers of edge"),
-    (wording.format_promoter("ber"), "any promoter of ber"),
     (wording.format_decision_command("resume", "web", ""), "fanout resume web --reason WHY"),
     (wording.format_decision_command("suspend", "web", "prod"),
      "fanout suspend web --stage prod --reason WHY"),

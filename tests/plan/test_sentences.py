@@ -321,7 +321,7 @@ def shown(**fields):
 
 
 ALLOWED = RepositoryFacts(
-    RepositoryName("org", "edge"), "main", False, True, True, frozenset({MergeStyle.MERGE})
+    RepositoryName("org", "edge"), "main", False, True, frozenset({MergeStyle.MERGE})
 )
 SQUASHED = RequestSettings(declared=PullRequest(merge_style=MergeStyle.SQUASH))
 HEAD = commit_id("c1")

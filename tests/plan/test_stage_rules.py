@@ -12,7 +12,7 @@ from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.stages import After, Check, Rollout
 from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.gates.gate_rules import ApprovalRule, CheckRule, PropagationCondition, StageRule
-from fanout.plan.gates.stage_rules import build_calendars, build_stage_rules, finishing_calendars
+from fanout.plan.gates.stage_rules import build_calendars, build_stage_rules
 
 
 def condition(text: str) -> PropagationCondition:
@@ -210,8 +210,8 @@ def test_windows_are_those_of_all_and_only_some_let_a_rollout_finish():
         promotion(name="strict", windows=[night]),
         promotion(name="patient", windows=[night], atClose="Finish"),
     ]
-    assert [it.name for it in build_calendars(promotions)] == ["strict", "patient"]
-    assert finishing_calendars(promotions) == {"patient"}
+    calendars = [(it.name, it.lets_finish) for it in build_calendars(promotions)]
+    assert calendars == [("strict", False), ("patient", True)]
 
 
 def test_the_largest_allowed_number_of_stages_is_resolved():

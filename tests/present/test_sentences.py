@@ -8,13 +8,13 @@ from forge_states import at, drafted, published
 from gates.worlds import facts, stage, variant
 from reconcile.builders import NOW, resolved
 
-from fanout.api.gate_vocabulary import Action, VariantState, Verdict
+from fanout.api.gate_vocabulary import Action, ConflictWinner, VariantState, Verdict
 from fanout.api.record_objects import DecisionSpec, EvidenceSpec
 from fanout.api.results import Hold, StageResult, VariantResult
 from fanout.errors import Unavailable
 from fanout.gates.gate_facts import PolicyEvaluation
 from fanout.gates.removal_gate import RemovalEvaluation
-from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
+from fanout.package.merge.merge_conflicts import ConflictChoices
 from fanout.plan.records.policy_records import PolicyRecords, RecordEntry
 from fanout.plan.rendered_variant import without_candidate
 from fanout.present.conditions import (
@@ -152,7 +152,7 @@ def test_a_value_that_was_rejected_by_the_published_revision():
     ]
 
 
-LOCAL = ConflictChoices(default_side=MergeSide.LOCAL)
+LOCAL = ConflictChoices(default_side=ConflictWinner.LOCAL)
 RESOLVED = RecordEntry(
     name="d1",
     at=at(0),

@@ -135,9 +135,9 @@ def test_stored_memos_are_read_by_the_next_process(tmp_path):
         f"{REF}c": head_memo(facts=None),
     }
     memo.unread_numbers = {3}
-    rules = BranchFacts(BASE, True, frozenset({"fanout"}), 1, False, True)
+    rules = BranchFacts(BASE, True, frozenset({"fanout"}), False)
     styles = frozenset({MergeStyle.SQUASH})
-    repository = RepositoryFacts(NAME, "main", False, True, True, styles)
+    repository = RepositoryFacts(NAME, "main", False, True, styles)
     memo.settings = SettingsMemo(repository=repository, branch=rules, base_branch="main", read=NOON)
     memo.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
     memo.others = {

@@ -43,7 +43,7 @@ CHOSEN = [
 
 @pytest.mark.parametrize(("_", "text", "names"), CHOSEN, ids=map(itemgetter(0), CHOSEN))
 def test_chosen(_: str, text: str, names: str):
-    selector = parse_selector(text, "--selector")
+    selector = parse_selector(text)
     assert [name for name, labels in THINGS.items() if matches(selector, labels)] == names.split()
 
 
@@ -67,7 +67,7 @@ REFUSED = [
 @pytest.mark.parametrize(("_", "text", "problem"), REFUSED, ids=map(itemgetter(0), REFUSED))
 def test_refused(_: str, text: str, problem: str):
     with pytest.raises(InvalidInput) as caught:
-        parse_selector(text, "--selector")
+        parse_selector(text)
     assert problem in str(caught.value)
     assert str(caught.value).startswith("--selector: ")
 
@@ -81,13 +81,13 @@ LABELS = st.dictionaries(WORDS, VALUES)
 def test_a_term_and_its_opposite_part_all_objects(key: str, values: list[str], labels):
     listed = f"({','.join(values)})"
     for one, other in ((f"{key} in {listed}", f"{key} notin {listed}"), (key, f"!{key}")):
-        chosen = [matches(parse_selector(text, "-l"), labels) for text in (one, other)]
+        chosen = [matches(parse_selector(text), labels) for text in (one, other)]
         assert sorted(chosen) == [False, True]
 
 
 @given(st.text(alphabet="ab=!(),<>in tod/.-", max_size=12))
 def test_any_text_is_a_selector_or_refused(text: str):
     try:
-        parse_selector(text, "-l")
+        parse_selector(text)
     except InvalidInput as error:
         assert error.remedy

@@ -110,7 +110,7 @@ def ignored(files: list[str], *patterns: str) -> Callable[[], object]:
 def labels(count: int) -> Callable[[], object]:
     def select() -> None:
         text = f"tier in ({','.join(f'v{n}' for n in range(count))})"
-        selector = parse_selector(",".join([text] * 3), "--selector")
+        selector = parse_selector(",".join([text] * 3))
         for n in range(count):
             matches(selector, {"tier": f"v{n}"})
 
@@ -162,7 +162,7 @@ CASES: dict[str, Callable[[int], Callable[[], object]]] = {
     ),
     "ignored by name": lambda n: ignored([f"{at}/f" for at in range(n)], *map(str, range(n))),
     "a selector of many values": labels,
-    "stages in a ring": lambda n: lambda: list(find_cycles(dict(stages(n)), "cycle", "end it")),
+    "stages in a ring": lambda n: lambda: list(find_cycles(dict(stages(n)), "cycle")),
     "stages after all before": lambda n: lambda: compute_levels(
         [StageRule(name=f"s{at}", after=After(stages=(f"s{at - 1}",)) if at else None)
          for at in range(n)]

@@ -114,9 +114,7 @@ def check_variant_dependencies(
             if dependency.variant and (namespace, dependency.variant) in variant_keys
         }
     for namespace in namespaces:
-        for error in find_cycles(
-            edges[namespace], "variants form a cycle", "remove one of these dependencies"
-        ):
+        for error in find_cycles(edges[namespace], "variants form a cycle"):
             item = variants_by_key[namespace, str(error.path[0])]
             yield item, replace(error, path=error.path[1:])
 

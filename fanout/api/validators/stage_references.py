@@ -69,7 +69,7 @@ def check_stage_graph(data: Mapping[str, Any]) -> Iterator[FieldError]:
             edges.setdefault(
                 stage, {value: path for path, value in stage_references if value in declared}
             )
-    yield from find_cycles(edges, "stages form a cycle", "remove one of these dependencies")
+    yield from find_cycles(edges, "stages form a cycle")
 
 
 def find_target_stages(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str]]:
@@ -83,9 +83,7 @@ def find_target_stages(data: Mapping[str, Any]) -> Iterator[tuple[FieldPath, str
             yield path, match[1] or match[2] or ""
 
 
-def find_cycles(
-    edges: Mapping[str, dict[str, FieldPath]], problem: str, remedy: str
-) -> Iterator[FieldError]:
+def find_cycles(edges: Mapping[str, dict[str, FieldPath]], problem: str) -> Iterator[FieldError]:
     """Yield one error per cycle, at the edge of the stage that is written first.
 
     `edges` is changed.
@@ -108,4 +106,5 @@ def find_cycles(
             if len(printed := rotated) > _MAX_LISTED:
                 printed = [*rotated[: _MAX_LISTED - 1], "…", start]
             message = f"{problem}: {' → '.join(printed)}"
-            yield FieldError(edges[start].pop(rotated[-2]), message, remedy)
+            path = edges[start].pop(rotated[-2])
+            yield FieldError(path, message, "remove one of these dependencies")

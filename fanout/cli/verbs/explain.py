@@ -62,7 +62,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
     Exits with code 3 if any part of the named resource failed or must be repaired, or if fanout
     cannot process its policy (state Stopped).
     """
-    labels = parse_selector(selector, "--selector")
+    labels = parse_selector(selector)
     if subject and selector:
         raise invalid_setting(
             "a name and a selector exclude each other", "use one of them", "--selector"

@@ -234,9 +234,7 @@ def command(
         remedy = suggest_name(requested_type, (*RESOURCE_TYPES, *ALIASES), choices)
         raise not_found(unknown if requested_type else "missing resource type", remedy)
     criteria = {name: value or "" for name, value in filters.items()}
-    object_filter = ObjectFilter(
-        resource_type, names, parse_selector(selector, "--selector"), **criteria
-    )
+    object_filter = ObjectFilter(resource_type, names, parse_selector(selector), **criteria)
     with open_program(settings, check=False) as program:
         declared, faults = read_input(program)
         faults += report_refused_records(program.world.records, settings.color)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, ConflictWinner
 from fanout.api.text_fields import pluralize
 from fanout.cli.input.options import VerbCommand
 from fanout.cli.process_exit import invalid_setting, nothing_to_do
@@ -16,7 +16,7 @@ from fanout.cli.recording.record_session import (
     subject_options,
     with_request,
 )
-from fanout.package.merge.merge_conflicts import MergeSide, Winners
+from fanout.package.merge.merge_conflicts import Winners
 from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.reconcile.pass_results import PolicyResult
@@ -42,19 +42,19 @@ def command(request: RecordRequest, side_choices: tuple[str, ...]) -> None:
     upstream or local value changes. A commit on the draft branch also resolves all conflicts in the
     files that the commit changes.
     """
-    default_side: MergeSide | None = None  # wins all conflicts; None: each keeps its winner
-    by_key: dict[str, MergeSide] = {}
+    default_side: ConflictWinner | None = None  # wins all conflicts; None: each keeps its winner
+    by_key: dict[str, ConflictWinner] = {}
     for text in side_choices:
         key, equals, side_name = text.rpartition("=")
-        if side_name not in tuple(MergeSide) or bool(key) != bool(equals):
+        if side_name not in tuple(ConflictWinner) or bool(key) != bool(equals):
             raise invalid_setting(
                 f"--take {text} is neither SIDE nor KEY=SIDE",
                 "write --take upstream, --take local or --take KEY=local",
             )
         if key:
-            by_key[key] = MergeSide(side_name)
+            by_key[key] = ConflictWinner(side_name)
         else:
-            default_side = MergeSide(side_name)
+            default_side = ConflictWinner(side_name)
     with open_record_session(request) as session:
         item = session.item
         spec = session.build_subject() | {"action": Action.RESOLVE.value, "reason": request.reason}
@@ -79,7 +79,7 @@ def command(request: RecordRequest, side_choices: tuple[str, ...]) -> None:
 def _list_decisions(
     item: PolicyResult,
     spec: Mapping[str, Any],
-    default_side: MergeSide | None,
+    default_side: ConflictWinner | None,
     by_key: Winners,
     *,
     include_decided: bool,
@@ -94,7 +94,7 @@ def _list_decisions(
         if variant.draft is not None and variant.draft.conflict_count
     }
     stage, names = spec.get("stage", ""), spec.get("variants", ())
-    groups: dict[tuple[str, frozenset[tuple[str, MergeSide]]], list[str]] = {}
+    groups: dict[tuple[str, frozenset[tuple[str, ConflictWinner]]], list[str]] = {}
     for variant in item.variants:
         name, draft = variant.spec.name, find_release_draft(variant)
         is_selected = stage in ("", variant.spec.stage) and (not names or name in names)

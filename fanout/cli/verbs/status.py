@@ -197,7 +197,7 @@ def command(settings: Settings, watch: bool, selector: str) -> ExitCode:
     Exits with code 3 if anything failed or must be repaired, or if fanout cannot process a policy
     (state Stopped).
     """
-    labels = parse_selector(selector, "--selector")
+    labels = parse_selector(selector)
     with open_program(settings, check=False) as program:
         _, errors = read_input(program)
         errors += report_refused_records(program.world.records, settings.color)

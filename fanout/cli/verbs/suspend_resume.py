@@ -91,7 +91,7 @@ def _record_for_policy(session: RecordSession, action: Action, title: str = "") 
         verb = "suspended"
         repeated = {scope: it for scope, it in suspended.items() if not it.spec.expires}
     else:
-        verb, repeated = "resumed", decisions.resumptions()
+        verb, repeated = "resumed", decisions.suspensions(Action.RESUME)
     # A resumption that asks again for pull requests that a person closed is always recorded.
     if action is Action.SUSPEND or not _has_declined(item, named_scopes):
         if action is Action.RESUME:

@@ -7,13 +7,13 @@ sides changed, and no other line.
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import (
     ConflictCause,
     ConflictChoices,
     MergeConflict,
-    MergeSide,
     build_conflict,
 )
 from fanout.package.merge.merge_values import is_sealed_text
@@ -41,7 +41,7 @@ def merge_sequences(
     origin: Sequence[str],
     upstream: Sequence[str],
     local: Sequence[str],
-    winner: MergeSide | None = None,
+    winner: ConflictWinner | None = None,
     is_pair: ElementComparison | None = None,
 ) -> list[SequenceRun] | None:
     """Return the runs of the result, in order.
@@ -66,7 +66,7 @@ def merge_sequences(
         is_settled = upstream_part in (origin_part, local_part)
         if not is_settled and local_part != origin_part and winner is None:
             return None
-        if local_part == origin_part or (not is_settled and winner is MergeSide.UPSTREAM):
+        if local_part == origin_part or (not is_settled and winner is ConflictWinner.UPSTREAM):
             replaced_range = (
                 l_at + head,
                 l_sync + head,
@@ -173,7 +173,7 @@ def interleave(first: Sequence[Key], second: Sequence[Key]) -> list[Key]:
 
 
 def merge_texts(
-    origin: str, upstream: str, local: str, winner: MergeSide | None = None
+    origin: str, upstream: str, local: str, winner: ConflictWinner | None = None
 ) -> str | None:
     """Merge texts by lines.
 
@@ -218,15 +218,15 @@ def merge_plain_file(
         return merged, None
     if origin is not None and (local is None or upstream is None):
         cause = ConflictCause.DELETED_HERE if local is None else ConflictCause.DELETED_THERE
-        default = MergeSide.LOCAL
+        default = ConflictWinner.LOCAL
     else:
         cause = ConflictCause.BOTH_CHANGED if origin is not None else ConflictCause.BOTH_ADDED
-        default = MergeSide.UPSTREAM
+        default = ConflictWinner.UPSTREAM
     conflict = build_file_conflict(path, cause, (origin, upstream, local), default, choices)
     if not is_sealed:
         merged = _merge_by_lines(origin, upstream, local, conflict.winner)
     if merged is None:
-        merged = upstream if conflict.winner is MergeSide.UPSTREAM else local
+        merged = upstream if conflict.winner is ConflictWinner.UPSTREAM else local
     return merged, conflict
 
 
@@ -234,7 +234,7 @@ def build_file_conflict(
     path: str,
     cause: ConflictCause,
     values: tuple[OptionalBytes, OptionalBytes, OptionalBytes],
-    default: MergeSide,
+    default: ConflictWinner,
     choices: ConflictChoices,
 ) -> MergeConflict:
     """Build a conflict about a file as a whole."""
@@ -248,7 +248,7 @@ def _merge_by_lines(
     origin: OptionalBytes,
     upstream: OptionalBytes,
     local: OptionalBytes,
-    winner: MergeSide | None = None,
+    winner: ConflictWinner | None = None,
 ) -> OptionalBytes:
     """Merge three texts by lines.
 

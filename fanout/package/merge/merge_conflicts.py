@@ -8,17 +8,11 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Final
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING
 from fanout.package.sequence_alignment import common_prefix_length
 from fanout.values import Value, field, replace
-
-
-class MergeSide(StrEnum):
-    """Side whose value is in the result."""
-
-    UPSTREAM = "upstream"
-    LOCAL = "local"
 
 
 class ConflictCause(StrEnum):
@@ -40,7 +34,7 @@ class MergeConflict(Value):
     origin: Any
     upstream: Any
     local: Any
-    winner: MergeSide = MergeSide.UPSTREAM
+    winner: ConflictWinner = ConflictWinner.UPSTREAM
     is_decided: bool = False  # somebody chose the winner
     key: str = ""  # names this dispute, whatever line it stands on; what decisions refer to
     difference: str = ""  # how the values differ, where they would tell people nothing
@@ -59,7 +53,7 @@ class MergeConflict(Value):
     def resolution(self) -> str:
         """One line with the place, the value in the result, the value not taken, and the base."""
         place, winner = replace(self.where, line=0), self.winner
-        loser = MergeSide.LOCAL if winner is MergeSide.UPSTREAM else MergeSide.UPSTREAM
+        [loser] = set(ConflictWinner) - {winner}
         if self.difference:
             return f"{place}: {winner} stands, {loser} not taken ({self.difference})"
         _, values = self._shown_values()
@@ -89,11 +83,11 @@ class MergeConflict(Value):
                     text = "absent" if value is MISSING else json.dumps(value)
                 is_long = len(text) > _MAX_SHOWN_LENGTH
                 texts.append(f"{text[:_MAX_SHOWN_LENGTH]}…" if is_long else text)
-        sides = ("base", MergeSide.UPSTREAM, MergeSide.LOCAL)
+        sides = ("base", ConflictWinner.UPSTREAM, ConflictWinner.LOCAL)
         return lines_above, dict(zip(sides, texts, strict=True))
 
 
-Winners = Mapping[str, MergeSide]
+Winners = Mapping[str, ConflictWinner]
 """Winners by the key of the conflict."""
 
 
@@ -101,9 +95,9 @@ class ConflictChoices(Value):
     """Chosen winners: by conflict key from decisions, and a default for all others."""
 
     by_key: Winners = field(default_factory=dict)
-    default_side: MergeSide | None = None  # None: the merge's own rule names the winner
+    default_side: ConflictWinner | None = None  # None: the merge's own rule names the winner
 
-    def winner(self, key: str, default: MergeSide) -> MergeSide:
+    def winner(self, key: str, default: ConflictWinner) -> ConflictWinner:
         """Return the winner of the conflict with this key."""
         return self.by_key.get(key) or self.default_side or default
 
@@ -152,7 +146,7 @@ def build_conflict(
     where: ErrorLocation,
     cause: ConflictCause,
     values: tuple[Any, Any, Any],
-    default: MergeSide,
+    default: ConflictWinner,
     choices: ConflictChoices,
 ) -> MergeConflict:
     """Build a conflict with the winner that was chosen, or else the default one.

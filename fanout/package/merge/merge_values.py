@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from enum import Enum, auto
 from typing import Any, Final
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.package.field_edits import MISSING, get_value, same_json
-from fanout.package.merge.merge_conflicts import MergeSide
 from fanout.package.yaml_nodes import YamlNode
 from fanout.values import Value
 
@@ -269,9 +269,9 @@ def take_upstream(value: SideValue | None) -> MergeOutcome:
     return REMOVED_OUTCOME if value is None else MergeOutcome(ValueSource.UPSTREAM, value.data)
 
 
-def take_side(winner: MergeSide, sides: ValueSides) -> MergeOutcome:
+def take_side(winner: ConflictWinner, sides: ValueSides) -> MergeOutcome:
     """Take the value of the winner of a conflict."""
-    return take_upstream(sides[1]) if winner is MergeSide.UPSTREAM else take_local(sides[2])
+    return take_upstream(sides[1]) if winner is ConflictWinner.UPSTREAM else take_local(sides[2])
 
 
 def merged_collection(entries: Sequence[MergedEntry], kind: type) -> MergeOutcome:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.errors import ErrorLocation
 from fanout.package.field_edits import MISSING, Path, format_path
 from fanout.package.json_manifest import find_json_line, is_json
@@ -20,7 +21,6 @@ from fanout.package.merge.merge_conflicts import (
     ConflictCause,
     ConflictChoices,
     MergeConflict,
-    MergeSide,
     build_conflict,
 )
 from fanout.package.merge.merge_keys import (
@@ -120,7 +120,7 @@ class ObjectMerge:
             return REMOVED_OUTCOME  # nobody changed what the other one deleted
         # An object changed on one side and deleted on the other: the local state wins by default,
         # because neither the deletion nor the edits of the downstream side may be lost in silence.
-        winner = self.field_merge(key).record_conflict(sides, (), MergeSide.LOCAL)
+        winner = self.field_merge(key).record_conflict(sides, (), ConflictWinner.LOCAL)
         return take_side(winner, sides)
 
     def field_merge(self, key: UnitKey) -> "FieldMerge":
@@ -363,8 +363,8 @@ class FieldMerge:
         return drop_if_emptied(merged_collection(entries, list), sides)
 
     def record_conflict(
-        self, sides: ValueSides, path: Path, default: MergeSide = MergeSide.UPSTREAM
-    ) -> MergeSide:
+        self, sides: ValueSides, path: Path, default: ConflictWinner = ConflictWinner.UPSTREAM
+    ) -> ConflictWinner:
         """Record a conflict and return its winner."""
         origin, upstream, local = sides
         if local is None and origin is not None:
@@ -393,7 +393,7 @@ def _are_collections(left: str, right: str) -> bool:
     return left[0] == right[0] and left[0] in "{["
 
 
-def _merge_lines(sides: ValueSides, winner: MergeSide | None = None) -> str | None:
+def _merge_lines(sides: ValueSides, winner: ConflictWinner | None = None) -> str | None:
     """Merge texts of several lines; None for other values, or as `merge_texts` does."""
     texts = [side.data for side in sides if side and isinstance(side.data, str)]
     if len(texts) < len(sides) or not all("\n" in text for text in texts):

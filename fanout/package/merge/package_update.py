@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.api.text_fields import list_first, pluralize
 from fanout.control_characters import escape_unprintable
 from fanout.errors import ErrorLocation
@@ -28,7 +29,6 @@ from fanout.package.merge.merge_conflicts import (
     ConflictCause,
     ConflictChoices,
     MergeConflict,
-    MergeSide,
     build_conflict,
 )
 from fanout.package.merge.merge_keys import Schemas, read_schemas
@@ -121,7 +121,7 @@ def merge_packages(
         if not any(_is_inside(directory, whole_package) for whole_package in whole_packages):
             _merge_one_package(directory, paths, merge)
     for directory, side in whole_packages.items():
-        winner = upstream if side is MergeSide.UPSTREAM else local
+        winner = upstream if side is ConflictWinner.UPSTREAM else local
         # A subpackage that one side added or deleted has no base on the other: mixing two such
         # trees object by object would build a package that nobody wrote.
         merge.files |= {p: c for p, c in winner.items() if _is_inside(p, directory)}
@@ -155,10 +155,10 @@ def _is_inside(path: str, directory: str) -> bool:
     return path == directory or path.startswith(f"{directory}/")
 
 
-def _decide_subpackages(directories: set[str], merge: PackageMerge) -> dict[str, MergeSide]:
+def _decide_subpackages(directories: set[str], merge: PackageMerge) -> dict[str, ConflictWinner]:
     """Return the winning side of each subpackage taken as a whole."""
     sides = merge.sides
-    winners: dict[str, MergeSide] = {}
+    winners: dict[str, ConflictWinner] = {}
     for directory in sorted(directories - {""}):
         if any(_is_inside(directory, outer) for outer in winners):
             continue
@@ -175,13 +175,13 @@ def _decide_subpackages(directories: set[str], merge: PackageMerge) -> dict[str,
         if not all(equal_files(path, one.get(path), other.get(path)) for path in paths):
             winners[directory] = _record_subpackage_conflict(directory, cause, merge)
         elif cause is ConflictCause.DELETED_HERE:
-            winners[directory] = MergeSide.LOCAL
+            winners[directory] = ConflictWinner.LOCAL
     return winners
 
 
 def _record_subpackage_conflict(
     directory: str, cause: ConflictCause, merge: PackageMerge
-) -> MergeSide:
+) -> ConflictWinner:
     """Record a conflict about a subpackage and return its winner.
 
     The message says how many files differ, since a tree's id would tell people nothing.
@@ -196,7 +196,7 @@ def _record_subpackage_conflict(
     ]
     origin, upstream, local = (f"tree {tree_id(it)}" if it else MISSING for it in entries)
     values, where = (origin, upstream, local), ErrorLocation(file=directory)
-    conflict = build_conflict(where, cause, values, MergeSide.LOCAL, merge.choices)
+    conflict = build_conflict(where, cause, values, ConflictWinner.LOCAL, merge.choices)
     one, other = (1, 2) if parts[1] and parts[2] else (0, 1 if parts[1] else 2)
     differing = {path for path, _ in parts[one].items() ^ parts[other].items()}
     names = ("base", "upstream", "local")
@@ -387,15 +387,15 @@ def _choose_file_or_directory(name: str, merge: PackageMerge) -> None:
 
 def _wins_locally(path: str, merge: PackageMerge) -> bool:
     """Return whether a local path stays where upstream has a file and a directory in its way."""
-    if any(it.where.file == path and it.winner is MergeSide.LOCAL for it in merge.conflicts):
+    if any(it.where.file == path and it.winner is ConflictWinner.LOCAL for it in merge.conflicts):
         return True
     origin, upstream, local = (_file_bytes(path, files) for files in merge.sides)
-    cause, default = ConflictCause.BOTH_ADDED, MergeSide.UPSTREAM
+    cause, default = ConflictCause.BOTH_ADDED, ConflictWinner.UPSTREAM
     if origin is not None:
-        cause, default = ConflictCause.DELETED_THERE, MergeSide.LOCAL
+        cause, default = ConflictCause.DELETED_THERE, ConflictWinner.LOCAL
     conflict = build_file_conflict(path, cause, (origin, upstream, local), default, merge.choices)
     merge.conflicts.append(conflict)
-    return conflict.winner is MergeSide.LOCAL
+    return conflict.winner is ConflictWinner.LOCAL
 
 
 _MAX_SHOWN: Final = 5  # names in a message

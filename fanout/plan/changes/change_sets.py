@@ -75,9 +75,7 @@ def keep_members(
         removals = (it for it in plan.cleanup.removals if (plan.namespace, it.variant) in members)
         drafts = (it for it in plan.cleanup.sets if is_kept(plan, it.state, it.ref))
         cleanup = replace(
-            plan.cleanup,
-            removals=tuple(map(keep_packages, removals)),
-            sets=tuple(drafts),
+            plan.cleanup, removals=tuple(map(keep_packages, removals)), sets=tuple(drafts)
         )
         kept_plans.append(replace(plan, steps=tuple(steps), cleanup=cleanup))
     return tuple(kept_plans)

@@ -70,7 +70,8 @@ def find_due_drafts(
     `limit`: None: no limit. Variants named in `suspended` get no draft. Drafts that variants share
     are not counted, because they are one commit whatever is in them.
     """
-    due_variants = [it for it in variants if it.wants_draft and it.spec.name not in suspended]
+    free = (it for it in variants if not it.spec.suspended and it.spec.name not in suspended)
+    due_variants = [it for it in free if it.is_outdated]
     names = frozenset(it.spec.name for it in due_variants)
     if limit is None or len(due_variants) <= limit.number:
         return DueDrafts(names)

@@ -16,11 +16,7 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
-from fanout.plan.observation.repository_state import (
-    OpenDraft,
-    RepositoryPath,
-    RepositoryState,
-)
+from fanout.plan.observation.repository_state import OpenDraft, RepositoryPath, RepositoryState
 from fanout.plan.records.policy_status import PreviousLocationLine, PublishedLine, VariantLine
 from fanout.selection.ref_names import parse_publication_number
 from fanout.values import Value, field, replace

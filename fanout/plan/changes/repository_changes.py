@@ -4,14 +4,8 @@ from collections.abc import Sequence
 
 from fanout.package.tree_ids import BlobUnion
 from fanout.plan.changes.branch_changes import plan_branches
-from fanout.plan.changes.package_removal import (
-    PackageRemoval,
-    VariantRemoval,
-)
-from fanout.plan.changes.planned_sets import (
-    PlannedSet,
-    build_removal_merges,
-)
+from fanout.plan.changes.package_removal import PackageRemoval, VariantRemoval
+from fanout.plan.changes.planned_sets import PlannedSet, build_removal_merges
 from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.changes.publication_messages import (
     CommitSettings,
@@ -135,10 +129,7 @@ def _build_change(
     vendor = _build_vendor_commit(work, steps, settings.install)
     tagged = _merged_by_hand(steps) if state.pushes_tags else ()
     tags = {next_publication_tag(variant): state.head for variant in tagged}
-    merges = (
-        *work.merges,
-        *build_removal_merges(work.removals, work.removal_sets),
-    )
+    merges = (*work.merges, *build_removal_merges(work.removals, work.removal_sets))
     if not (branches or removed or vendor or merges or tags):
         return None
     # All content that may be needed; the writer skips what the repository has.

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote
 
-from fanout.api.gate_vocabulary import Action
+from fanout.api.gate_vocabulary import Action, ConflictWinner
 from fanout.api.record_objects import DecisionSpec
 from fanout.api.text_fields import pluralize
 from fanout.control_characters import escape_unprintable
-from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, MergeSide, Winners
+from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, Winners
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_records import RecordEntry
@@ -32,22 +32,9 @@ class MergeDispute(Value):
     """One value that both sides changed, and the side that wins."""
 
     key: str
-    winner: MergeSide
+    winner: ConflictWinner
     is_decided: bool = False
     file: str = ""  # in the package; "" if not recorded
-
-
-class ConflictResolution(Value):
-    """A Decision of action Resolve; without winners it accepts the drafts as they are."""
-
-    stage: str
-    variants: tuple[str, ...]
-    revision: str
-    choices: Winners = field(default_factory=dict)
-
-    def covers(self, stage: str, variant: str) -> bool:
-        """Return whether the decision covers the variant."""
-        return self.stage in ("", stage) and (not self.variants or variant in self.variants)
 
 
 def build_disputes(
@@ -86,11 +73,11 @@ def parse_disputes(text: str) -> tuple[MergeDispute, ...]:
         key, _, outcome = word.partition("=")
         winner, _, file = outcome.partition("@")
         side = winner.removesuffix("?")
-        if side in tuple(MergeSide):
+        if side in tuple(ConflictWinner):
             is_decided = not winner.endswith("?")
-            disputes.append(MergeDispute(key, MergeSide(side), is_decided, unquote(file)))
+            disputes.append(MergeDispute(key, ConflictWinner(side), is_decided, unquote(file)))
         elif word != NO_DISPUTES:
-            disputes.append(MergeDispute(word, MergeSide.UPSTREAM))
+            disputes.append(MergeDispute(word, ConflictWinner.UPSTREAM))
     return tuple(disputes)
 
 
@@ -107,34 +94,28 @@ def settled_keys(
     return frozenset(it.key for it in disputes if it.file in changed or it.file not in paths)
 
 
-def chosen_winners(disputes: Iterable[MergeDispute]) -> ConflictChoices:
-    """Return the present winners as choices, to repeat the same merge."""
-    return ConflictChoices({dispute.key: dispute.winner for dispute in disputes})
-
-
-def winners_of_variant(
-    resolutions: Iterable[ConflictResolution], stage: str, variant: str
-) -> Winners:
+def winners_of_variant(resolutions: Iterable[DecisionSpec], stage: str, variant: str) -> Winners:
     """Return the winners chosen for a variant, by key; the latest decision counts."""
-    choices: dict[str, MergeSide] = {}
+    choices: dict[str, ConflictWinner] = {}
     for resolution in resolutions:
-        if resolution.choices and resolution.covers(stage, variant):
+        if covers(resolution, stage, variant):
             choices |= resolution.choices
     return choices
 
 
-def read_resolutions(entries: Iterable[RecordEntry]) -> tuple[ConflictResolution, ...]:
-    """Return the Resolve decisions among the record entries, in record order."""
-    return tuple(
-        ConflictResolution(
-            entry.spec.stage,
-            entry.spec.variants,
-            entry.spec.revision or "",
-            {key: MergeSide(side) for key, side in entry.spec.choices.items()},
-        )
-        for entry in entries
-        if isinstance(entry.spec, DecisionSpec) and entry.action is Action.RESOLVE
-    )
+def covers(resolution: DecisionSpec, stage: str, variant: str) -> bool:
+    """Return whether a Resolve covers the variant."""
+    names = resolution.variants
+    return resolution.stage in ("", stage) and (not names or variant in names)
+
+
+def read_resolutions(entries: Iterable[RecordEntry]) -> tuple[DecisionSpec, ...]:
+    """Return the Resolve decisions among the record entries, in record order.
+
+    Without winners one accepts the drafts of its revision as they are.
+    """
+    specs = (it.spec for it in entries if it.action is Action.RESOLVE)
+    return tuple(it for it in specs if isinstance(it, DecisionSpec))
 
 
 CONFLICTS_HEADING: Final = "Merge conflicts:"
@@ -253,7 +234,9 @@ def read_published_outcomes(lines: Iterable[str]) -> tuple[ConflictOutcome, ...]
     """Return the conflicts that the lines of a publication tell; all of them are decided."""
     matches = (_CONFLICT_LINE.fullmatch(line) for line in lines)
     return tuple(
-        _build_outcome(MergeDispute(it["key"], MergeSide(it["winner"])), it[0], is_decided=True)
+        _build_outcome(
+            MergeDispute(it["key"], ConflictWinner(it["winner"])), it[0], is_decided=True
+        )
         for it in matches
         if it is not None
     )
@@ -281,7 +264,7 @@ def _build_outcome(
         values["base"] = rest.removeprefix(_BASE_PREFIX)
     return replace(
         outcome,
-        winner=MergeSide(match["winner"]),
+        winner=ConflictWinner(match["winner"]),
         file=file,
         object=object_name,
         field_path=field_path,

@@ -55,11 +55,6 @@ def list_namespaces(check: ObjectCheck, policy_namespace: str) -> tuple[str, ...
     return (check.namespace,) if check.namespace else (policy_namespace, "")
 
 
-def has_machine_checks(stage: Stage) -> bool:
-    """Return whether the stage has any check that a machine answers."""
-    return bool(machine_checks(stage.verification) or machine_checks(stage.requires))
-
-
 def find_due_checks(
     stages: Sequence[Stage],
     variants: Sequence[ObservedVariant],

@@ -166,22 +166,19 @@ class _StatusClock:
         return line if answers == line.answers else replace(line, answers=answers)
 
 
-def stages_with_reports(rules: Iterable[StageRule]) -> frozenset[str]:
-    """Return the names of the stages that require reports about drafts."""
-    return frozenset(
+def with_draft_times(plan: PolicyPlan, rules: Iterable[StageRule], now: datetime) -> PolicyPlan:
+    """Return the plan with the times to record of the drafts that exist after its steps.
+
+    Those of stages that require reports about drafts are recorded. A draft that exists and is not
+    on record was written by a pass that ended before it could record it: its time is when it is
+    first seen.
+    """
+    stages = {
         rule.name
         for rule in rules
         for it in rule.requires
         if isinstance(it, CheckRule) and it.method is CheckMethod.REPORT
-    )
-
-
-def with_draft_times(plan: PolicyPlan, stages: frozenset[str], now: datetime) -> PolicyPlan:
-    """Return the plan with the times to record of the drafts that exist after its steps.
-
-    A draft that exists and is not on record was written by a pass that ended before it
-    could record it: its time is when it is first seen.
-    """
+    }
     recorded_lines = plan.recorded.drafts
     if not stages and not recorded_lines:
         return plan

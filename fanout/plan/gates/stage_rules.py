@@ -143,18 +143,10 @@ def build_calendars(promotions: Iterable[PromotionPolicy]) -> tuple[PublicationC
             it.metadata.name,
             allow=tuple(_build_period(w.allow, it) for w in it.spec.windows if w.allow),
             deny=tuple(_build_period(w.deny, it) for w in it.spec.windows if w.deny),
+            lets_finish=it.spec.at_close is AtClose.FINISH,
         )
         for it in promotions
         if it.spec.windows
-    )
-
-
-def finishing_calendars(promotions: Iterable[PromotionPolicy]) -> frozenset[str]:
-    """Return the names of the calendars at whose closing a rollout under way may finish."""
-    return frozenset(
-        promotion.metadata.name
-        for promotion in promotions
-        if promotion.spec.windows and promotion.spec.at_close is AtClose.FINISH
     )
 
 

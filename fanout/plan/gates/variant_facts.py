@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from fanout.api.promotion_policy import normalize_person
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.gates.gate_facts import (
     CheckReading,
@@ -25,7 +26,7 @@ from fanout.gates.gate_wording import DRAFTS_AWAITED
 from fanout.plan import plan_wording
 from fanout.plan.changes.next_drafts import find_release_draft
 from fanout.plan.commit_statement import NO_VALUE
-from fanout.plan.edits.merge_disputes import ConflictResolution, parse_disputes
+from fanout.plan.edits.merge_disputes import covers, parse_disputes
 from fanout.plan.move_locations import location_author
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.observed_variant import ObservedVariant
@@ -74,7 +75,7 @@ class GateInputs(Value, kw_only=True):
     """Gate inputs of one policy, or of one variant written by hand, apart from its variants."""
 
     facts: PolicyFacts  # without variants
-    resolutions: tuple[ConflictResolution, ...] = ()
+    resolutions: tuple[DecisionSpec, ...] = ()
     # Newest evidence on record: a publication seen in this pass was not there when it was recorded.
     last_evidence: str = ""
     attributes: AttributesByVariant = field(default_factory=dict)  # by variant
@@ -221,7 +222,7 @@ def _build_draft_facts(
         authors |= {normalize_person(upstream.author)}
     # Merge conflicts that nothing has settled.
     if trailers.conflicts != NO_VALUE and choices.default_side is None:
-        resolutions = (it for it in gate_inputs.resolutions if it.covers(spec.stage, spec.name))
+        resolutions = (it for it in gate_inputs.resolutions if covers(it, spec.stage, spec.name))
         if not any(not it.choices and it.revision == trailers.revision for it in resolutions):
             decided_keys = choices.by_key.keys() | draft.settled_keys
             disputes = parse_disputes(trailers.conflicts)

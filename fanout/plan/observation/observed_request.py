@@ -178,9 +178,7 @@ class BranchFacts(Value):
     commit: str
     is_protected: bool
     required_contexts: frozenset[str]
-    required_approvals: int
     may_push: bool
-    may_merge: bool
 
 
 class RepositoryFacts(Value):
@@ -189,7 +187,6 @@ class RepositoryFacts(Value):
     name: RepositoryName  # the present one, if it was renamed
     default_branch: str
     is_archived: bool
-    has_requests: bool
     may_push: bool
     merge_styles: frozenset[MergeStyle]
 

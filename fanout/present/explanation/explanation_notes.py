@@ -12,6 +12,7 @@ from fanout.api.durations import format_instant
 from fanout.api.explanation_view import ExplainedConflict, ExplanationNote
 from fanout.api.gate_vocabulary import GATE_ACTIONS, Action
 from fanout.api.reasons import Reason
+from fanout.api.record_objects import DecisionSpec
 from fanout.api.results import Hold
 from fanout.control_characters import escape_unprintable
 from fanout.gates.active_decisions import ActiveDecisions
@@ -20,7 +21,7 @@ from fanout.gates.gate_wording import format_names, label_stage
 from fanout.gates.record_facts import DecisionFacts, effective_from
 from fanout.gates.rollback_pins import find_pin
 from fanout.plan.changes.next_drafts import find_release_draft
-from fanout.plan.edits.merge_disputes import parse_disputes, read_resolutions
+from fanout.plan.edits.merge_disputes import covers, parse_disputes
 from fanout.plan.evidence.record_times import counts_at_once, records_ahead
 from fanout.plan.plan_wording import AUTHOR
 from fanout.plan.records.policy_records import RecordEntry, active_records
@@ -197,14 +198,14 @@ def describe_conflict(
     # The latest decision that covers the conflict.
     decision: RecordEntry | None = None
     for record in reversed(item.policy_state.records):
-        if record.action is not Action.RESOLVE:
+        resolution = record.spec
+        if not isinstance(resolution, DecisionSpec) or record.action is not Action.RESOLVE:
             continue
-        [resolution] = read_resolutions([record])
         # A decision without choices accepts one draft as it is; one with choices also covers later
         # drafts.
         is_for_draft = draft is not None and resolution.revision == draft.trailers.revision
         covers_conflict = key in resolution.choices if resolution.choices else is_for_draft
-        if covers_conflict and resolution.covers(variant.spec.stage, variant.spec.name):
+        if covers_conflict and covers(resolution, variant.spec.stage, variant.spec.name):
             decision = record
             break
     if decision is not None:

@@ -1,12 +1,13 @@
 """Merge of downstream edits into new renderings."""
 
 from fanout.errors import InvalidInput, Unavailable
+from fanout.package.merge.merge_conflicts import ConflictChoices
 from fanout.package.merge.package_update import check_file_modes
 from fanout.package.package_limits import add_package, file_sizes
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.edits.adoption_base import find_clone_edits
 from fanout.plan.edits.edit_merge import FilesChange, PackageFiles, merge_edits
-from fanout.plan.edits.merge_disputes import chosen_winners, parse_disputes
+from fanout.plan.edits.merge_disputes import parse_disputes
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.rendered_variant import RenderedVariant
@@ -119,8 +120,9 @@ class _MergeInputs(Value):
                 onto = trailers.onto if trailers.onto != NO_VALUE else None
                 published = self._published_change(onto)
                 edits = [published] if published is not None else []
-                winners = chosen_winners(parse_disputes(trailers.conflicts))
-                written = merge_edits(written, edits, winners).files
+                # The present winners, to repeat the same merge.
+                winners = {it.key: it.winner for it in parse_disputes(trailers.conflicts)}
+                written = merge_edits(written, edits, ConflictChoices(winners)).files
         return written, self._read_files(repository_state, tree)
 
     def _published_change(self, tree: str | None) -> FilesChange | None:

@@ -23,9 +23,9 @@ from fanout.gates.gate_facts import PolicyEvaluation, PolicyFacts
 from fanout.gates.gate_rules import StageRule, find_approvals
 from fanout.gates.gate_wording import append_actor, describe_hold, format_removal_command
 from fanout.gates.percentages import Amount
+from fanout.gates.record_facts import DecisionFacts
 from fanout.gates.removal_gate import (
     OrphanedVariant,
-    RemovalConfirmation,
     RemovalEvaluation,
     RemovalFacts,
     evaluate_removals,
@@ -229,7 +229,7 @@ def plan_removals(
     if not orphans:
         return PlannedRemovals()
     confirmations = read_confirmations(active_records(inputs.policy_state.records))
-    confirmed = frozenset[str]().union(*(it.variants for it in confirmations))
+    confirmed = frozenset[str]().union(*(it.spec.variants for it in confirmations))
     drafts = {it.key: DraftIndex.build(it) for it in inputs.path_ownership.own_states}
     removals_by_name = {
         it.name: VariantRemoval(
@@ -263,18 +263,11 @@ def plan_removals(
     present |= {it.target for it in resolved_policy.failures}
     evaluation = evaluate_removals(
         RemovalFacts(
-            policy=resolved_policy.name,
-            stages=facts.stages,
+            facts=facts,
             present_count=len(present),
             orphaned=gate_inputs,
-            now=facts.now,
             limit=limit,
             confirmations=confirmations,
-            decisions=facts.records.decisions,
-            suspended=facts.suspended,
-            sweep=facts.sweep,
-            calendars=facts.calendars,
-            has_unreadable_calendar=facts.has_unreadable_calendar,
             safety_hold=inputs.removal_doubt,
             is_deleted=resolved_policy.is_being_deleted,
             keeps_packages=resolved_policy.orphans_packages,
@@ -437,22 +430,17 @@ REPOSITORY_REMEDY = (
 )
 
 
-def read_confirmations(records: Iterable[RecordEntry]) -> tuple[RemovalConfirmation, ...]:
+def read_confirmations(records: Iterable[RecordEntry]) -> tuple[DecisionFacts, ...]:
     """Return the removals that people confirmed, in the order of the records."""
     return tuple(
-        RemovalConfirmation(
-            at=record.at,
-            by=record.by,
-            variants=frozenset(record.spec.variants),
-            trees=frozenset(record.spec.trees),
-        )
-        for record in records
-        if isinstance(record.spec, DecisionSpec) and record.action is Action.CONFIRM_REMOVAL
+        DecisionFacts(it.name, it.at, it.by, it.spec, order, frozenset(it.spec.trees))
+        for order, it in enumerate(records)
+        if isinstance(it.spec, DecisionSpec) and it.action is Action.CONFIRM_REMOVAL
     )
 
 
 def find_confirmed_trees(
-    variant: ObservedVariant, confirmations: Sequence[RemovalConfirmation]
+    variant: ObservedVariant, confirmations: Sequence[DecisionFacts]
 ) -> frozenset[str] | None:
     """Return the edited trees that a person has let go, where the variant was before it moved.
 
@@ -461,8 +449,8 @@ def find_confirmed_trees(
     if variant.published is None:
         return None
     name, at = variant.spec.name, variant.published.at
-    found = (it.trees for it in reversed(confirmations) if name in it.variants and at <= it.at)
-    return next(found, None)
+    later = (it for it in reversed(confirmations) if at <= it.at)
+    return next((it.trees for it in later if name in it.spec.variants), None)
 
 
 def describe_orphans(

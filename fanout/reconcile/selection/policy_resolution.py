@@ -19,7 +19,7 @@ from fanout.errors import Bug, ErrorLocation, FanoutError, InvalidInput
 from fanout.gates.gate_rules import Variables
 from fanout.pending_inputs import Responses, Result, complete
 from fanout.plan.evaluation_budget import EvaluationBudget
-from fanout.plan.evidence.due_checks import has_machine_checks
+from fanout.plan.evidence.due_checks import machine_checks
 from fanout.plan.gates.stage_rules import governing_promotions
 from fanout.plan.observation.repository_state import repository_identity
 from fanout.plan.records.policy_records import RecordEntry, RecordsKey
@@ -295,7 +295,11 @@ def _resolve_policy(
     }
     stages = policy.spec.stages
     grouped = {it.name: it for it in stages if it.rollout and it.rollout.groups}
-    with_expressions = {it.name for it in stages if it.propagate_when or has_machine_checks(it)}
+    with_expressions = {
+        it.name
+        for it in stages
+        if it.propagate_when or machine_checks((*it.verification, *it.requires))
+    }
     return replace(
         _unresolved(policy),
         upstream=upstream,

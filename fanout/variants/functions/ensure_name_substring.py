@@ -228,8 +228,8 @@ class _Config(Value):
             and self.rename(identity[3]) != identity[3]
         )
 
-    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
-        renamed: frozenset[Identity] = facts.survey
+    def changes(self, visible: VisibleObject, facts: PackageFacts) -> Iterator[Change]:
+        item, renamed = visible.value, facts.survey
         identity = _with_default_namespace(declared_identity(item))
         if identity in renamed:
             yield _NAME, self.rename(identity[3])

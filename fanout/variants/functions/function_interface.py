@@ -122,9 +122,8 @@ class VisibleObject(NamedTuple):
 class PackageFacts(Value):
     """Facts about the package around an object, at the time before the function.
 
-    `namespaced` is set only where some object of the package names its dependencies,
-    `survey` and `response` where the function uses them, and `file`, `text` and
-    `size_limiter` where it reads the text. `custom_schemas` is by apiVersion and kind.
+    `namespaced` is set only where some object of the package names its dependencies, `survey` and
+    `response` where the function uses them. `custom_schemas` is by apiVersion and kind.
     """
 
     # Whether custom kinds have a namespace, by definitions in the package and declared ones.
@@ -135,9 +134,6 @@ class PackageFacts(Value):
     # schemas of the CRDs
     custom_schemas: Mapping[tuple[str, str], Any] = field(default_factory=dict)
     list_schemas: Schemas = field(default_factory=dict)  # of lists in custom kinds
-    file: str = ""
-    text: ObjectText | None = None
-    size_limiter: SizeLimiter | None = None
 
 
 class Matching(Value):
@@ -145,7 +141,7 @@ class Matching(Value):
 
     list_names: Callable[[Any], frozenset[str]]  # names in a configuration
     # Yields the names that an object has, maybe others too, before the function changes it.
-    find_names: Callable[[Any, Object, PackageFacts], Iterator[str]]
+    find_names: Callable[[Any, VisibleObject], Iterator[str]]
     describe: Callable[[str], str]  # a sentence about names that no object has
 
 
@@ -161,8 +157,7 @@ class CatalogFunction(Value):
     name: str
     version: str
     configure: Callable[[Object], Hashable]
-    changes: Callable[[Any, Object, PackageFacts], Iterator[Change]]
-    reads_text: bool = False  # `changes` reads the object's file and comments
+    changes: Callable[[Any, VisibleObject, PackageFacts], Iterator[Change]]
     includes_local: bool = False  # it gets local-config objects too
     # Collects facts from all its objects together; raises InvalidInput.
     survey: Callable[[Any, Sequence[VisibleObject]], object] | None = None
@@ -175,10 +170,12 @@ class CatalogFunction(Value):
         Callable[[Any, Sequence[VisibleObject], PackageFacts], Iterator[FunctionResult]] | None
     ) = None
     # Yields findings in one object.
-    check_object: Callable[[Any, Object, PackageFacts], Iterator[ObjectFinding]] | None = None
+    check_object: Callable[[Any, VisibleObject, PackageFacts], Iterator[ObjectFinding]] | None = (
+        None
+    )
     # Yields values of configuration and object that decide where `changes` sets something; other
     # texts of the configuration are only passed through, alone or in a text. None: unknown.
-    depends_on: Callable[[Any, Object, PackageFacts], Iterator[object]] | None = None
+    depends_on: Callable[[Any, VisibleObject], Iterator[object]] | None = None
     # Returns whether a setting, by name and text, is only passed through.
     passes_through: Callable[[str, str], bool] = lambda _name, _text: True
     matching: Matching | None = None
@@ -263,13 +260,13 @@ def is_named_object(item: object) -> TypeGuard[dict[str, Any]]:
     return isinstance(item, dict) and all(isinstance(name, str) and name for name in names)
 
 
-def kind_values(_config: Any, item: Object, _facts: PackageFacts) -> Iterator[object]:
+def kind_values(_config: Any, item: VisibleObject) -> Iterator[object]:
     """Yield apiVersion and kind: `depends_on` of functions that decide by nothing else."""
-    yield item.get("apiVersion")
-    yield item.get("kind")
+    yield item.value.get("apiVersion")
+    yield item.value.get("kind")
 
 
-def no_object_changes(_config: Any, _item: Object, _facts: PackageFacts) -> Iterator[Change]:
+def no_object_changes(_config: Any, _item: VisibleObject, _facts: PackageFacts) -> Iterator[Change]:
     """Return no changes, for a function that changes no object."""
     return iter(())
 

@@ -15,6 +15,7 @@ from fanout.variants.functions.function_interface import (
     Object,
     ObjectFinding,
     PackageFacts,
+    VisibleObject,
     no_object_changes,
     parse_data,
 )
@@ -31,15 +32,15 @@ class _Config(NamedTuple):
     skipped_kinds: frozenset[str]
     version: str
 
-    def check_object(self, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
-        kind = (str(item.get("apiVersion")), str(item.get("kind")))
+    def check_object(self, item: VisibleObject, facts: PackageFacts) -> Iterator[ObjectFinding]:
+        kind = (str(item.value.get("apiVersion")), str(item.value.get("kind")))
         if self.skipped_kinds & {kind[1], "/".join(kind)}:
             return
         schemas: KindSchemas = facts.response
-        faults = schemas.find_faults(item, strict=self.strict)
+        faults = schemas.find_faults(item.value, strict=self.strict)
         # Kubernetes' own schemas come first: a definition in the package cannot loosen them.
         if faults is None and kind in facts.custom_schemas:
-            faults = find_custom_faults(facts.custom_schemas[kind], item, strict=self.strict)
+            faults = find_custom_faults(facts.custom_schemas[kind], item.value, strict=self.strict)
         if faults is None and not self.ignore_missing:
             yield ObjectFinding(
                 ("kind",),

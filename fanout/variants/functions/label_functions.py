@@ -29,6 +29,7 @@ from fanout.variants.functions.function_interface import (
     Change,
     Object,
     PackageFacts,
+    VisibleObject,
     check_words,
     is_function_kind,
     kind_values,
@@ -119,7 +120,8 @@ class _Entries(Value):
         rows = config.get("additionalAnnotationFields") if is_own_kind else None
         return cls(values, kind, parse_field_specs(rows, "additionalAnnotationFields"))
 
-    def changes(self, item: Object, _facts: PackageFacts) -> Iterator[Change]:
+    def changes(self, visible: VisibleObject, _facts: PackageFacts) -> Iterator[Change]:
+        item = visible.value
         api_version, kind = str(item.get("apiVersion", "")), str(item.get("kind", ""))
         # The fields of the kind are no part of the value, which is hashed with each lookup.
         fields = _FIELDS_BY_KIND[self.kind] + self.further_fields

@@ -55,17 +55,15 @@ class _Objects(tuple[tuple[Any, str], ...]):
             raise InvalidInput("items is not a list", remedy="write the objects as a list")
         return cls(_parse_object(item, *_FUNCTION_ANNOTATIONS) for item in items)
 
-    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+    def changes(self, item: VisibleObject, _facts: PackageFacts) -> Iterator[Change]:
         for new_object, target_file in self:
-            if _is_same_object(new_object, target_file, item, facts.file):
+            if _is_same_object(new_object, target_file, item):
                 yield (), new_object
 
     def add_objects(self, items: Sequence[VisibleObject]) -> Iterator[tuple[str, Object]]:
         for new_object, target_file in self:
             # An object that exists is replaced by `changes`, which keeps its lines.
-            if not any(
-                _is_same_object(new_object, target_file, item.value, item.file) for item in items
-            ):
+            if not any(_is_same_object(new_object, target_file, item) for item in items):
                 yield target_file or default_file(new_object), new_object
 
 
@@ -84,11 +82,12 @@ def _parse_object(item: object, *removed_annotations: str) -> tuple[Any, str]:
     return with_annotations(item, annotations), file
 
 
-def _is_same_object(new_object: Object, target_file: str, item: Object, file: str) -> bool:
-    same_identity = declared_identity(new_object) == declared_identity(item) and is_local_config(
-        new_object
-    ) is is_local_config(item)
-    return same_identity and target_file in ("", file)
+def _is_same_object(new_object: Object, target_file: str, item: VisibleObject) -> bool:
+    return (
+        declared_identity(new_object) == declared_identity(item.value)
+        and is_local_config(new_object) is is_local_config(item.value)
+        and target_file in ("", item.file)
+    )
 
 
 UPSERT_RESOURCE = CatalogFunction(
@@ -96,7 +95,6 @@ UPSERT_RESOURCE = CatalogFunction(
     "2",
     _Objects.parse,
     _Objects.changes,
-    reads_text=True,
     includes_local=True,
     add_objects=_Objects.add_objects,
 )
@@ -107,7 +105,7 @@ REMOVE_LOCAL_CONFIG_RESOURCES = CatalogFunction(
     "1",
     refuse_settings,
     lambda _config, item, _facts: iter(
-        [((), REMOVE)] if str(get_value(item, _LOCAL_CONFIG_PATH)).lower() == "true" else ()
+        [((), REMOVE)] if str(get_value(item.value, _LOCAL_CONFIG_PATH)).lower() == "true" else ()
     ),
     includes_local=True,
 )

@@ -27,6 +27,7 @@ from fanout.variants.functions.function_interface import (
     PackageFacts,
     Path,
     UnfitObject,
+    VisibleObject,
     errors_at,
     infer_value,
     parse_data,
@@ -261,65 +262,63 @@ class _Config(Value):
     def searches_values(self) -> bool:
         return bool(self.value or self.expression)
 
-    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
+    def changes(self, item: VisibleObject, _facts: PackageFacts) -> Iterator[Change]:
         if not self.put_value and not self.put_comment:
             return
         pattern = self.path.split(".") if self.path else None
         create_missing = pattern is not None and not self.searches_values and is_literal(pattern)
-        if create_missing and self.files and compile_glob(self.files).match(facts.file) is None:
+        if create_missing and self.files and compile_glob(self.files).match(item.file) is None:
             return
-        for path, value, groups in self.find_matches(item, facts):
+        for path, value, groups in self.find_matches(item):
             create_missing = False
             if isinstance(value, list):
                 if self.put_comment:
                     yield path, LineComment(self.put_comment)
                 continue
-            assert facts.text is not None
-            spelling = facts.text.spelling(path)
+            spelling = item.text.spelling(path)
             if self.put_value:
-                text = self.insert_groups(self.put_value, groups, facts, path)
-                yield path, infer_value(text, spelling, path, item)
+                text = self.insert_groups(self.put_value, groups, item, path)
+                yield path, infer_value(text, spelling, path, item.value)
             if self.put_comment:
                 if not spelling.has_comment_room:
                     raise UnfitObject(
                         path, "a comment does not fit here", "write the value on its own line"
                     )
-                yield path, LineComment(self.insert_groups(self.put_comment, groups, facts, path))
+                yield path, LineComment(self.insert_groups(self.put_comment, groups, item, path))
         if create_missing and self.put_value and pattern is not None:
-            yield from self.create_field(item, tuple(pattern), facts)
+            yield from self.create_field(item, tuple(pattern))
 
-    def check_object(self, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+    def check_object(self, item: VisibleObject, _facts: PackageFacts) -> Iterator[ObjectFinding]:
         """Report matches if nothing is to be set; values of Secrets are not shown."""
         if self.put_value or self.put_comment:
             return
-        for path, value, groups in self.find_matches(item, facts):
+        for path, value, groups in self.find_matches(item):
             if isinstance(value, list):
                 description = f"a list of {len(value)}"
             else:
                 description = (
-                    "a value" if item.get("kind") == "Secret" else f"the value {groups[0]!r}"
+                    "a value" if item.value.get("kind") == "Secret" else f"the value {groups[0]!r}"
                 )
             yield ObjectFinding(path, f"{description} is found", "info")
 
     def find_matches(
-        self, item: Object, facts: PackageFacts
+        self, item: VisibleObject
     ) -> Iterator[tuple[Path, object, tuple[str | None, ...]]]:
         """Yield path, value and groups of each match; group 0 is the complete text.
 
         A list has no text and is matched by its path alone.
         """
-        if self.files and compile_glob(self.files).match(facts.file) is None:
+        if self.files and compile_glob(self.files).match(item.file) is None:
             return
         pattern = self.path.split(".") if self.path else None
-        for path, value in _walk_values(item, ()):
+        for path, value in _walk_values(item.value, ()):
             if pattern is not None and not matches_path(split_path(path), pattern):
                 continue
             if isinstance(value, list):
                 if not self.searches_values:
                     yield path, value, ()
                 continue
-            assert facts.text is not None
-            text = facts.text.spelling(path).text or ""
+            text = item.text.spelling(path).text or ""
             if self.value and self.value != text:
                 continue
             groups: tuple[str | None, ...] | None = (text,)
@@ -328,10 +327,9 @@ class _Config(Value):
             if groups is not None:
                 yield path, value, groups
 
-    def create_field(self, item: Object, path: Path, facts: PackageFacts) -> Iterator[Change]:
+    def create_field(self, item: VisibleObject, path: Path) -> Iterator[Change]:
         """Yield the changes that create the field in an object without it."""
-        assert facts.text is not None
-        value: object = item
+        value: object = item.value
         for at, part in enumerate(path):
             if value is not None and not isinstance(value, dict):
                 raise UnfitObject(
@@ -340,18 +338,17 @@ class _Config(Value):
             value = (value or {}).get(part)
         if isinstance(value, dict):
             raise UnfitObject(path, "by-path leads to a map", "correct by-path")
-        spelling = facts.text.spelling(path)._replace(quoted=False)
-        yield path, infer_value(self.put_value, spelling, path, item)
+        spelling = item.text.spelling(path)._replace(quoted=False)
+        yield path, infer_value(self.put_value, spelling, path, item.value)
         if self.put_comment:
             yield path, LineComment(self.put_comment)
 
     def insert_groups(
-        self, text: str, groups: tuple[str | None, ...], facts: PackageFacts, path: Path
+        self, text: str, groups: tuple[str | None, ...], item: VisibleObject, path: Path
     ) -> str:
         if not self.expression:
             return text
-        assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
-        return facts.size_limiter.substitute(
+        return item.size_limiter.substitute(
             _GROUP_REFERENCE, text, lambda match: groups[int(match[1])] or "", path
         )
 
@@ -408,7 +405,6 @@ SEARCH_REPLACE = CatalogFunction(
     "3",
     _configure,
     _Config.changes,
-    reads_text=True,
     includes_local=True,
     check_object=_Config.check_object,
 )

@@ -18,6 +18,7 @@ from fanout.variants.functions.function_interface import (
     Object,
     PackageFacts,
     Path,
+    VisibleObject,
     is_function_kind,
     kind_values,
     parse_fields,
@@ -51,12 +52,12 @@ class _Config(Value):
             tag, digest = "", f"@{self.digest}"
         return f"{self.new_name or name}{tag}{digest}"
 
-    def find_images(self, item: Object) -> Iterator[tuple[Path, object]]:
+    def find_images(self, item: VisibleObject) -> Iterator[tuple[Path, object]]:
         """Yield path and image of the containers; the schema of a definition has none."""
-        if item.get("kind") != "CustomResourceDefinition":
-            yield from find_fields(self.fields, item)
+        if item.value.get("kind") != "CustomResourceDefinition":
+            yield from find_fields(self.fields, item.value)
 
-    def changes(self, item: Object, _facts: PackageFacts) -> Iterator[Change]:
+    def changes(self, item: VisibleObject, _facts: PackageFacts) -> Iterator[Change]:
         for path, image in self.find_images(item):
             if image is MISSING:
                 yield path, self.replace_image(self.name)
@@ -65,13 +66,13 @@ class _Config(Value):
                 if new_image != image:
                     yield path, new_image
 
-    def depends_on(self, item: Object, facts: PackageFacts) -> Iterator[object]:
+    def depends_on(self, item: VisibleObject) -> Iterator[object]:
         """Yield the images, and the one to be replaced."""
         yield self.name
-        yield from kind_values(self, item, facts)
-        yield from (image for _, image in find_fields(self.fields, item))
+        yield from kind_values(self, item)
+        yield from (image for _, image in find_fields(self.fields, item.value))
 
-    def find_names(self, item: Object, _facts: PackageFacts) -> Iterator[str]:
+    def find_names(self, item: VisibleObject) -> Iterator[str]:
         """Yield the image to be replaced if a container of the object has it."""
         for _, image in self.find_images(item):
             if image is MISSING or (isinstance(image, str) and _split_image(image)[0] == self.name):

@@ -12,6 +12,7 @@ from fanout.variants.functions.function_interface import (
     Object,
     PackageFacts,
     Path,
+    VisibleObject,
     check_inline_names,
     group_kind,
     is_function_kind,
@@ -41,9 +42,9 @@ class _Config(Value):
         """Return whether this namespace is to be replaced; an absent one is `default`."""
         return old != self.namespace and self.matcher in ("", old or "default")
 
-    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
-        kind = group_kind(item)
-        meta = mapping(item.get("metadata"))
+    def changes(self, visible: VisibleObject, facts: PackageFacts) -> Iterator[Change]:
+        item = visible.value
+        kind, meta = group_kind(item), mapping(item.get("metadata"))
         if is_namespaced(*kind, meta.get("namespace"), facts):
             if self.replaces(meta.get("namespace")):
                 yield ("metadata", "namespace"), self.namespace
@@ -90,15 +91,16 @@ class _Config(Value):
         if new_text != text:
             yield ("metadata", "annotations", DEPENDS_ON), new_text
 
-    def depends_on(self, item: Object, facts: PackageFacts) -> Iterator[object]:
+    def depends_on(self, visible: VisibleObject) -> Iterator[object]:
         """Yield the kind, whether a namespace is set, and with a matcher the namespaces."""
         yield self.matcher
-        yield from kind_values(self, item, facts)
+        yield from kind_values(self, visible)
+        item = visible.value
+        meta = mapping(item.get("metadata"))
         # Without a matcher the old namespace is overwritten whatever it is, so it may differ
         # between variants of one template; that there is one decides the scope of undefined kinds.
-        yield bool(mapping(item.get("metadata")).get("namespace"))
+        yield bool(meta.get("namespace"))
         if self.matcher:
-            meta = mapping(item.get("metadata"))
             yield from (meta.get("namespace"), meta.get("name"), item.get("subjects"))
             yield item.get("spec") if group_kind(item) in SERVICE_REFERENCES else None
 

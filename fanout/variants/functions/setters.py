@@ -42,9 +42,8 @@ SETTER_PREFIX = "kpt-set:"
 _SETTER = re.compile(r"\$\{([^}]*)\}")
 
 
-def find_setter_patterns(text: ObjectText | None) -> Iterator[tuple[Path, str]]:
+def find_setter_patterns(text: ObjectText) -> Iterator[tuple[Path, str]]:
     """Yield the patterns of an object, each with the path of its value."""
-    assert text is not None, "these functions read texts"
     for path, comment in text.comments().items():
         if comment.startswith(SETTER_PREFIX):
             pattern = comment[len(SETTER_PREFIX) :].strip()
@@ -102,11 +101,12 @@ def _add_value(values: dict[str, str], key: str, value: str) -> bool:
 _PLAIN_TEXT = re.compile(r"[A-Za-z0-9_/][^\n]*\Z")
 
 
-def _apply_changes(config: SortedTexts, item: Object, facts: PackageFacts) -> Iterator[Change]:
-    assert facts.text is not None
+def _apply_changes(
+    config: SortedTexts, item: VisibleObject, _facts: PackageFacts
+) -> Iterator[Change]:
     values = dict(config)
-    for path, pattern in find_setter_patterns(facts.text):
-        value = get_value(item, path)
+    for path, pattern in find_setter_patterns(item.text):
+        value = get_value(item.value, path)
         if value is MISSING or not any(name in values for name in setter_names(pattern)):
             continue
         if isinstance(value, list):
@@ -118,7 +118,7 @@ def _apply_changes(config: SortedTexts, item: Object, facts: PackageFacts) -> It
                 raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
             yield path, list_elements
         elif not isinstance(value, dict):
-            spelling = facts.text.spelling(path)
+            spelling = item.text.spelling(path)
             # A pattern may combine several setters of which only some are given; the others keep
             # the values that they have in the text.
             setter_values = ChainMap(values, derive_values(pattern, spelling.text or ""))
@@ -129,9 +129,8 @@ def _apply_changes(config: SortedTexts, item: Object, facts: PackageFacts) -> It
                     f"there is no value for {', '.join(dict.fromkeys(missing_names))}",
                     "add it; it cannot be derived from the current value",
                 )
-            assert facts.size_limiter is not None, "a function that reads texts has a size limiter"
-            text = fill_pattern(pattern, setter_values, facts.size_limiter, path)
-            yield path, infer_value(text, spelling, path, item)
+            text = fill_pattern(pattern, setter_values, item.size_limiter, path)
+            yield path, infer_value(text, spelling, path, item.value)
 
 
 def parse_elements(text: str) -> list[object] | None:
@@ -151,11 +150,10 @@ APPLY_SETTERS = CatalogFunction(
     "2",
     parse_data,
     _apply_changes,
-    reads_text=True,
     includes_local=True,
     # The present values, from which setters without a given value are derived.
-    depends_on=lambda _config, item, facts: (
-        get_value(item, path) for path, _ in find_setter_patterns(facts.text)
+    depends_on=lambda _config, item: (
+        get_value(item.value, path) for path, _ in find_setter_patterns(item.text)
     ),
     # A text that stays text everywhere, being neither number nor list.
     passes_through=lambda _name, text: (
@@ -163,10 +161,8 @@ APPLY_SETTERS = CatalogFunction(
     ),
     matching=Matching(
         lambda config: frozenset(dict(config)),
-        lambda _config, _item, facts: (
-            name
-            for _, pattern in find_setter_patterns(facts.text)
-            for name in setter_names(pattern)
+        lambda _config, item: (
+            name for _, pattern in find_setter_patterns(item.text) for name in setter_names(pattern)
         ),
         "no field has a setter {}".format,
     ),
@@ -194,17 +190,17 @@ class _NewSetters(KeyedValue):
             position += len(value) or 1
         return "".join(parts)
 
-    def changes(self, item: Object, facts: PackageFacts) -> Iterator[Change]:
-        for path, comment, fits_comment in self.find_setters(item, (), facts.text):
+    def changes(self, item: VisibleObject, _facts: PackageFacts) -> Iterator[Change]:
+        for path, comment, fits_comment in self.find_setters(item.value, (), item.text):
             if fits_comment:
                 yield path, LineComment(f"{SETTER_PREFIX} {comment}")
 
-    def check_object(self, item: Object, facts: PackageFacts) -> Iterator[ObjectFinding]:
+    def check_object(self, item: VisibleObject, _facts: PackageFacts) -> Iterator[ObjectFinding]:
         """Warn about values that would become setters but cannot have a comment on their line.
 
         The text is not reformatted, since that would appear in every later diff against upstream.
         """
-        for path, comment, fits_comment in self.find_setters(item, (), facts.text):
+        for path, comment, fits_comment in self.find_setters(item.value, (), item.text):
             if not fits_comment:
                 problem = (
                     f"no comment `{comment}` fits on its line; write the enclosing list or map"
@@ -212,16 +208,15 @@ class _NewSetters(KeyedValue):
                 )
                 yield ObjectFinding(path, problem, "warning")
 
-    def find_names(self, item: Object, facts: PackageFacts) -> Iterator[str]:
+    def find_names(self, item: VisibleObject) -> Iterator[str]:
         """Yield the setters whose values the object has."""
-        for _, comment, _ in self.find_setters(item, (), facts.text):
+        for _, comment, _ in self.find_setters(item.value, (), item.text):
             yield from setter_names(comment)
 
     def find_setters(
-        self, value: object, path: Path, object_text: ObjectText | None
+        self, value: object, path: Path, object_text: ObjectText
     ) -> Iterator[tuple[Path, str, bool]]:
         """Yield path, comment, and whether it fits the line, for each value to be a setter."""
-        assert object_text is not None, "these functions read texts"
         if isinstance(value, dict):
             for key, child in value.items():
                 yield from self.find_setters(child, (*path, key), object_text)
@@ -286,7 +281,6 @@ CREATE_SETTERS = CatalogFunction(
     "3",
     _configure_create,
     _NewSetters.changes,
-    reads_text=True,
     includes_local=True,
     check_object=_NewSetters.check_object,
     matching=Matching(

@@ -4,8 +4,8 @@ from time import process_time
 
 import pytest
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.package.merge.line_merge import merge_order, merge_texts
-from fanout.package.merge.merge_conflicts import MergeSide
 
 ROWS = [
     ("edits in different places are both taken", "abcde", "Abcde", "abcdE", "AbcdE"),
@@ -43,8 +43,8 @@ def test_lines(origin, upstream, local, expected):
 def test_the_winner_has_the_disputed_lines_and_no_others(origin, upstream, local, theirs, ours):
     sides = tuple(map(lines, (origin, upstream, local)))
     assert merge_texts(*sides) is None
-    assert merge_texts(*sides, MergeSide.UPSTREAM) == lines(theirs)
-    assert merge_texts(*sides, MergeSide.LOCAL) == lines(ours)
+    assert merge_texts(*sides, ConflictWinner.UPSTREAM) == lines(theirs)
+    assert merge_texts(*sides, ConflictWinner.LOCAL) == lines(ours)
 
 
 def test_a_last_line_without_a_break_gets_one_when_something_follows():
@@ -80,7 +80,7 @@ def repeated(count, step, word):
 def test_long_texts_are_merged_in_bounded_time(sides):
     start = process_time()
     merge_texts(*sides)
-    merge_texts(*sides, MergeSide.UPSTREAM)
+    merge_texts(*sides, ConflictWinner.UPSTREAM)
     assert process_time() - start < 20
 
 

@@ -5,7 +5,8 @@ import re
 import pytest
 from package.merge.test_package_update import merge, package, thing
 
-from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
+from fanout.api.gate_vocabulary import ConflictWinner
+from fanout.package.merge.merge_conflicts import ConflictChoices
 from fanout.package.merge.package_update import KptUpdateStrategy, merge_packages, update_package
 
 KEPT = "data:\n  a: {a}\n  b: {b}\nkind: Secret\nmetadata:\n  name: db\n"
@@ -100,12 +101,12 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("side", [*MergeSide, None])
+@pytest.mark.parametrize("side", [*ConflictWinner, None])
 @pytest.mark.parametrize(("path", "texts"), FORMS.values(), ids=FORMS.keys())
 def test_a_sealed_value_changed_by_both_sides_is_taken_whole_from_a_side(path, texts, side):
     sides = [{path: text} for text in texts]
     files, conflicts = merge(*sides, choices=ConflictChoices(default_side=side))
-    assert files == (sides[2] if side is MergeSide.LOCAL else sides[1])
+    assert files == (sides[2] if side is ConflictWinner.LOCAL else sides[1])
     assert len(conflicts) == 1
 
 
@@ -168,7 +169,7 @@ def test_an_object_beside_a_sealed_one_merges_as_ever():
 
 def test_a_sealed_object_that_upstream_moves_keeps_the_whole_of_a_side():
     sides = {"s.yaml": ORIGIN}, {"t.yaml": UPSTREAM}, {"s.yaml": LOCAL}
-    files, conflicts = merge(*sides, choices=ConflictChoices(default_side=MergeSide.LOCAL))
+    files, conflicts = merge(*sides, choices=ConflictChoices(default_side=ConflictWinner.LOCAL))
     assert files == {"t.yaml": LOCAL}
     assert len(conflicts) == 1
 

@@ -4,9 +4,10 @@
 
 import pytest
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.errors import InvalidInput
 from fanout.package.field_edits import MISSING
-from fanout.package.merge.merge_conflicts import ConflictCause, ConflictChoices, MergeSide
+from fanout.package.merge.merge_conflicts import ConflictCause, ConflictChoices
 from fanout.package.merge.package_update import merge_packages
 
 
@@ -346,7 +347,10 @@ def test_a_conflict_says_where_what_and_who_won():
     assert (conflict.where.file, conflict.where.line) == ("d/a.yaml", 13)
     assert (conflict.where.object, conflict.where.field) == ("ConfigMap/a", "data.value")
     assert (conflict.origin, conflict.upstream, conflict.local) == (1, 2, 3)
-    assert (conflict.cause, conflict.winner) == (ConflictCause.BOTH_CHANGED, MergeSide.UPSTREAM)
+    assert (conflict.cause, conflict.winner) == (
+        ConflictCause.BOTH_CHANGED,
+        ConflictWinner.UPSTREAM,
+    )
     assert str(conflict) == (
         "d/a.yaml:13: ConfigMap/a: data.value: both changed "
         "(base 1, upstream 2, local 3); upstream won"
@@ -370,12 +374,14 @@ def test_a_deleted_file_is_missing_in_its_conflict():
 def test_a_choice_decides_a_conflict_by_its_key():
     sides = [package({"a.yaml": text}) for text in (A, A2, A3)]
     [open_conflict] = merge_packages(*sides).conflicts
-    result = merge_packages(*sides, ConflictChoices({open_conflict.key: MergeSide.LOCAL}))
+    result = merge_packages(*sides, ConflictChoices({open_conflict.key: ConflictWinner.LOCAL}))
     assert result.files == sides[2]
-    assert [(c.winner, c.is_decided) for c in result.conflicts] == [(MergeSide.LOCAL, True)]
+    assert [(c.winner, c.is_decided) for c in result.conflicts] == [(ConflictWinner.LOCAL, True)]
 
 
-@pytest.mark.parametrize(("side", "winner"), [(MergeSide.UPSTREAM, "U"), (MergeSide.LOCAL, "L")])
+@pytest.mark.parametrize(
+    ("side", "winner"), [(ConflictWinner.UPSTREAM, "U"), (ConflictWinner.LOCAL, "L")]
+)
 def test_of_texts_and_lists_the_winner_has_only_what_both_changed(side, winner):
     def files(one, three, four):
         lines = [f"one={one}", "two=2", f"three={three}", "x", f"four={four}"]
@@ -410,7 +416,7 @@ def test_a_choice_brings_back_what_was_deleted_here():
         package({"x": "1"}),
     ]
     [conflict] = merge_packages(*sides).conflicts
-    result = merge_packages(*sides, ConflictChoices({conflict.key: MergeSide.UPSTREAM}))
+    result = merge_packages(*sides, ConflictChoices({conflict.key: ConflictWinner.UPSTREAM}))
     assert result.files == sides[1]
 
 

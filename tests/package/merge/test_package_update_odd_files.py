@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.gate_vocabulary import ConflictWinner
 from fanout.package.field_edits import same_json
 from fanout.package.manifest import Manifest
-from fanout.package.merge.merge_conflicts import ConflictChoices, MergeSide
+from fanout.package.merge.merge_conflicts import ConflictChoices
 from fanout.package.merge.package_update import merge_packages
 
 HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
@@ -163,7 +164,7 @@ FILE, DIRECTORY = {"d": ("100644", b"file")}, {f"d/{n}": ("100644", b"inside") f
 def test_a_person_chooses_between_a_file_and_a_directory_of_one_name(theirs, ours):
     result = merge_packages({}, theirs, ours)
     assert result.files == theirs
-    choices = ConflictChoices({conflict.key: MergeSide.LOCAL for conflict in result.conflicts})
+    choices = ConflictChoices({conflict.key: ConflictWinner.LOCAL for conflict in result.conflicts})
     chosen = merge_packages({}, theirs, ours, choices)
     assert chosen.files == ours
     assert all(conflict.is_decided for conflict in chosen.conflicts)
