@@ -34,7 +34,7 @@ CONTENTS = [
 
 
 @pytest.mark.parametrize(("_", "present", "expected"), CONTENTS, ids=[it[0] for it in CONTENTS])
-def test_what_a_forge_merged_is_other_content(_, present: Any, expected: bool):
+def test_content_that_a_forge_merged_of_a_release(_, present: Any, expected: bool):
     blobs = {"present": kptfile(*present), "pristine": kptfile(*RELEASED)}
     reader: Any = SimpleNamespace(
         has=blobs.__contains__,
