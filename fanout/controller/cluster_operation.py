@@ -12,11 +12,18 @@ from time import monotonic
 
 import structlog
 
+from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import Reason
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.controller.loop_health import LoopObserver, ScheduledPass
 from fanout.controller.run_loop import IntakeReport, LoopDependencies, RunLoop
 from fanout.controller.status_thread import StatusThread
-from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, have_same_restrictions
+from fanout.declared.declared_objects import (
+    DeclaredObjects,
+    ObjectKey,
+    have_same_restrictions,
+    own_kind,
+)
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import ClusterLease, FinalizerWriter, Inventory, StatusWriter, WatchedCluster
@@ -160,7 +167,7 @@ class ClusterOperation:
         except FanoutError as error:
             self._evaluated.fail(error)
             raise
-        if self._evaluated.update(report.pass_plan):
+        if self._evaluated.update(report.pass_plan, declared):
             self._notify_records()  # some may have waited for the first pass
         return report
 
@@ -207,8 +214,12 @@ class PolicyErrorMemo:
         self._failure: FanoutError | None = None  # of the last pass as a whole
         self._has_results = False  # of a pass that did not fail as a whole
 
-    def update(self, pass_plan: PassPlan) -> bool:
-        """Take over the results of a pass; return whether a policy may get records that waited."""
+    def update(self, pass_plan: PassPlan, declared: DeclaredObjects) -> bool:
+        """Take over the results of a pass; return whether a policy may get records that waited.
+
+        Policies that are not `declared` any more are forgotten, but for those whose records were
+        put back: somebody may declare them again.
+        """
         results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
         unevaluated = Waiting("")
         earlier = ((self._errors.get(key, unevaluated), error) for key, error in results.items())
@@ -223,7 +234,12 @@ class PolicyErrorMemo:
                 for before, error in earlier
             )
         )
-        self._errors |= results
+        present = _list_keys(declared)
+        self._errors = {
+            key: error
+            for key, error in self._errors.items()
+            if key in present or _is_rewound(error) or _may_be_unread(key, declared)
+        } | results
         self._failure, self._has_results = None, True
         return has_opened
 
@@ -255,6 +271,22 @@ class PolicyErrorMemo:
             )
         # Whatever stopped the policy also leaves undecided whether its records are lost.
         return self._errors[key]
+
+
+def _list_keys(declared: DeclaredObjects) -> frozenset[RecordsKey]:
+    """Return the keys of the records of all that is declared, usable or not."""
+    names = [(it.kind, it.metadata) for it in (*declared.policies, *declared.variants)]
+    names += [(it.kind, it) for it in declared.left_out]
+    policy_kind = UpstreamPolicy.__name__
+    return frozenset(
+        RecordsKey(it.namespace, it.name if kind == policy_kind else "") for kind, it in names
+    )
+
+
+def _may_be_unread(key: RecordsKey, declared: DeclaredObjects) -> bool:
+    """Return whether the policy, or variant, may be declared in what cannot be read."""
+    kind = own_kind(UpstreamPolicy if key.policy else PackageVariant)
+    return any(it.concerns(kind, key.namespace) for it in declared.unread)
 
 
 def _is_rewound(error: FanoutError | None) -> bool:

@@ -98,11 +98,16 @@ SHARED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_", "policy", "variant", "refused"), SHARED, ids=[it[0] for it in SHARED])
+@pytest.mark.parametrize(
+    ("_", "policy", "variant", "refused"), SHARED, ids=[it[0] for it in SHARED]
+)
 def test_a_policy_and_a_variant_of_one_name(_, policy, variant, refused):
     objects = [
         validate_object(data | {"metadata": data["metadata"] | {"name": "one"} | more})[0]
-        for data, more in ((EXAMPLES["UpstreamPolicy"], policy), (EXAMPLES["PackageVariant"], variant))
+        for data, more in (
+            (EXAMPLES["UpstreamPolicy"], policy),
+            (EXAMPLES["PackageVariant"], variant),
+        )
     ]
     findings = [(item.kind, it.problem) for item, it in find_shared_names(objects[:1], objects[1:])]
     other = {"PackageVariant": "UpstreamPolicy", "UpstreamPolicy": "PackageVariant"}
