@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import add
 from time import monotonic, time
 from typing import Any
 
@@ -109,9 +108,6 @@ class RunMetrics:
                     self._decisions.labels(*labels).inc(number)
                 subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
                 counts = count_policy(item)
-                # A policy and a variant that is written by hand may share a name.
-                if subject in counted:
-                    counts = PolicyCounts(*map(add, counted[subject], counts))
                 counted[subject] = counts
             # Policies that are not declared any more are forgotten.
             merged = {**self._states, **counted}
