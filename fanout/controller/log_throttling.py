@@ -11,7 +11,7 @@ from fanout.errors import FanoutError
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionResult
 from fanout.reconcile.pass_results import PassReport
-from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.problem_aggregation import format_failed_outcomes, group_problems
 from fanout.telemetry.error_isolation import BARRIER
 
@@ -80,6 +80,16 @@ class LoopLog:
         if self._last_failure:
             _log.info("Passes succeed again")
         self._last_failure = ""
+
+    def retain(self, declared: Iterable[PassSubject]) -> None:
+        """Forget the problems of all policies but these."""
+        present = {f"{it.namespace}/{it.name}" for it in declared}
+        # All other subjects are parts of fanout, which have no namespace.
+        self._reported = {
+            subject: problems
+            for subject, problems in self._reported.items()
+            if "/" not in subject or subject in present
+        }
 
     def log_report(self, report: PassReport, mode: PassMode, triggers: Iterable[str]) -> None:
         """Log a pass: its actions, new problems, and problems that ended."""

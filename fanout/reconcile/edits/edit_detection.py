@@ -41,6 +41,7 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.ref_names import install_of, tag_ref, vendor_ref
 from fanout.values import Value, replace
 
+_MAX_FINDINGS = 20_000  # of paths, which may be gone
 _MemoKey = tuple[str | None, ...]
 _EditResult = tuple[RevertedPublication | None, tuple[InvalidInput, ...]]
 
@@ -74,6 +75,8 @@ class DownstreamEditDetector:
             reader = histories.open_reader(home.repository_state.remote)
             inspection = _EditInspection(variant, reader, self.content_cache, histories.memo)
             edit_result = inspection.find_revert(), inspection.find_faults()
+            if len(self._memo) >= _MAX_FINDINGS:
+                self._memo.clear()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
         return replace(
