@@ -22,6 +22,7 @@ from fanout.declared.declared_objects import (
     DeclaredObjects,
     ObjectKey,
     have_same_restrictions,
+    key_of,
     own_kind,
 )
 from fanout.errors import FanoutError, Waiting
@@ -275,11 +276,10 @@ class PolicyErrorMemo:
 
 def _list_keys(declared: DeclaredObjects) -> frozenset[RecordsKey]:
     """Return the keys of the records of all that is declared, usable or not."""
-    names = [(it.kind, it.metadata) for it in (*declared.policies, *declared.variants)]
-    names += [(it.kind, it) for it in declared.left_out]
+    keys = (*map(key_of, (*declared.policies, *declared.variants)), *declared.left_out)
     policy_kind = UpstreamPolicy.__name__
     return frozenset(
-        RecordsKey(it.namespace, it.name if kind == policy_kind else "") for kind, it in names
+        RecordsKey(it.namespace, it.name if it.kind == policy_kind else "") for it in keys
     )
 
 

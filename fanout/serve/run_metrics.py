@@ -107,8 +107,7 @@ class RunMetrics:
                 for labels, number in count_gate_decisions(item).items():
                     self._decisions.labels(*labels).inc(number)
                 subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
-                counts = count_policy(item)
-                counted[subject] = counts
+                counted[subject] = count_policy(item)
             # Policies that are not declared any more are forgotten.
             merged = {**self._states, **counted}
             self._states = {it: merged[it] for it in merged if it in made_pass.declared}
