@@ -235,11 +235,20 @@ class PolicyErrorMemo:
                 for before, error in earlier
             )
         )
-        present = _list_keys(declared)
+        objects = (*map(key_of, (*declared.policies, *declared.variants)), *declared.left_out)
+        present = {
+            RecordsKey(it.namespace, it.name if it.kind == UpstreamPolicy.__name__ else "")
+            for it in objects
+        }
+
+        def may_be_declared(key: RecordsKey) -> bool:
+            kind = own_kind(UpstreamPolicy if key.policy else PackageVariant)
+            return key in present or any(it.concerns(kind, key.namespace) for it in declared.unread)
+
         self._errors = {
             key: error
             for key, error in self._errors.items()
-            if key in present or _is_rewound(error) or _may_be_unread(key, declared)
+            if _is_rewound(error) or may_be_declared(key)
         } | results
         self._failure, self._has_results = None, True
         return has_opened
@@ -272,21 +281,6 @@ class PolicyErrorMemo:
             )
         # Whatever stopped the policy also leaves undecided whether its records are lost.
         return self._errors[key]
-
-
-def _list_keys(declared: DeclaredObjects) -> frozenset[RecordsKey]:
-    """Return the keys of the records of all that is declared, usable or not."""
-    keys = (*map(key_of, (*declared.policies, *declared.variants)), *declared.left_out)
-    policy_kind = UpstreamPolicy.__name__
-    return frozenset(
-        RecordsKey(it.namespace, it.name if it.kind == policy_kind else "") for it in keys
-    )
-
-
-def _may_be_unread(key: RecordsKey, declared: DeclaredObjects) -> bool:
-    """Return whether the policy, or variant, may be declared in what cannot be read."""
-    kind = own_kind(UpstreamPolicy if key.policy else PackageVariant)
-    return any(it.concerns(kind, key.namespace) for it in declared.unread)
 
 
 def _is_rewound(error: FanoutError | None) -> bool:
