@@ -12,11 +12,19 @@ from time import monotonic
 
 import structlog
 
+from fanout.api.package_variant import PackageVariant
 from fanout.api.reasons import Reason
+from fanout.api.upstream_policy import UpstreamPolicy
 from fanout.controller.loop_health import LoopObserver, ScheduledPass
 from fanout.controller.run_loop import IntakeReport, LoopDependencies, RunLoop
 from fanout.controller.status_thread import StatusThread
-from fanout.declared.declared_objects import DeclaredObjects, ObjectKey, have_same_restrictions
+from fanout.declared.declared_objects import (
+    DeclaredObjects,
+    ObjectKey,
+    have_same_restrictions,
+    key_of,
+    own_kind,
+)
 from fanout.errors import FanoutError, Waiting
 from fanout.plan.records.policy_records import PolicyRecords, RecordsKey
 from fanout.ports import ClusterLease, FinalizerWriter, Inventory, StatusWriter, WatchedCluster
@@ -157,7 +165,7 @@ class ClusterOperation:
         except FanoutError as error:
             self._evaluated.fail(error)
             raise
-        if self._evaluated.update(report.pass_plan):
+        if self._evaluated.update(report.pass_plan, declared):
             self._notify_records()  # some may have waited for the first pass
         return report
 
@@ -204,8 +212,12 @@ class PolicyErrorMemo:
         self._failure: FanoutError | None = None  # of the last pass as a whole
         self._has_results = False  # of a pass that did not fail as a whole
 
-    def update(self, pass_plan: PassPlan) -> bool:
-        """Take over the results of a pass; return whether a policy may get records that waited."""
+    def update(self, pass_plan: PassPlan, declared: DeclaredObjects) -> bool:
+        """Take over the results of a pass; return whether a policy may get records that waited.
+
+        Policies that are not `declared` any more are forgotten, but for those whose records were
+        put back: somebody may declare them again.
+        """
         results = {it.resolved_policy.records_key: it.error for it in pass_plan.policies}
         unevaluated = Waiting("")
         earlier = ((self._errors.get(key, unevaluated), error) for key, error in results.items())
@@ -220,7 +232,21 @@ class PolicyErrorMemo:
                 for before, error in earlier
             )
         )
-        self._errors |= results
+        objects = (*map(key_of, (*declared.policies, *declared.variants)), *declared.left_out)
+        present = {
+            RecordsKey(it.namespace, it.name if it.kind == UpstreamPolicy.__name__ else "")
+            for it in objects
+        }
+
+        def may_be_declared(key: RecordsKey) -> bool:
+            kind = own_kind(UpstreamPolicy if key.policy else PackageVariant)
+            return key in present or any(it.concerns(kind, key.namespace) for it in declared.unread)
+
+        self._errors = {
+            key: error
+            for key, error in self._errors.items()
+            if _is_rewound(error) or may_be_declared(key)
+        } | results
         self._failure, self._has_results = None, True
         return has_opened
 

@@ -72,6 +72,16 @@ class LoopLog:
             _log.info("Passes succeed again")
         self._last_failure = ""
 
+    def retain(self, declared: Iterable[PassSubject]) -> None:
+        """Forget the problems of all policies but these."""
+        present = {f"{it.namespace}/{it.name}" for it in declared}
+        # All other subjects are parts of fanout, which have no namespace.
+        self._reported = {
+            subject: problems
+            for subject, problems in self._reported.items()
+            if "/" not in subject or subject in present
+        }
+
     def log_report(self, report: PassReport, mode: PassMode, triggers: Iterable[str]) -> None:
         """Log a pass: its actions, new problems, and problems that ended."""
         for outcome in report.outcomes:

@@ -411,13 +411,14 @@ class RunLoop:
         report = self._dependencies.run_pass(
             self._reader.declared, self._dependencies.clock(), mode
         )
+        self._loop_log.retain(subjects)
         log_result = run_isolated(partial(self._loop_log.log_report, report, mode, triggers))
         # A failed write of the log does not undo the sweep, so the pass is not repeated.
         self._loop_log.log_internal_error("log", log_result)
         self._repository_index.update(report, subjects)
         for _ in range(len(self._early_hooks)):
             self._queue_hooks(self._early_hooks.popleft())
-        self._round_fairness.update(report)
+        self._round_fairness.update(report, subjects)
         done_actions = {outcome.action for outcome in report.outcomes if outcome.is_done}
         # Hooks do not begin a new row, because they tell of fanout's own steps; rest does.
         if not done_actions:
@@ -445,7 +446,7 @@ class RunLoop:
                 for name in (plan.name, *dependents):
                     key = TriggerKey(Trigger.FOLLOW_UP, plan.namespace, name)
                     self._queue.add_after(key, pause)
-        self._outage_retries.update(report)
+        self._outage_retries.update(report, subjects)
         return report
 
 

@@ -235,12 +235,15 @@ class OutageRetries:
         self._compute_pause = compute_pause
         self._attempts: Counter[PassSubject] = Counter()
 
-    def update(self, report: PassReport) -> None:
+    def update(self, report: PassReport, declared: Collection[PassSubject]) -> None:
         """Queue a retry of the policies of a pass that something outside stopped; end the others.
 
-        A policy that a pass evaluates before its retry is due keeps the time: changes of
-        other objects must not make it rarer.
+        Those that are not `declared` any more are forgotten. A policy that a pass evaluates before
+        its retry is due keeps the time: changes of other objects must not make it rarer.
         """
+        for subject in self._attempts.keys() - declared:
+            del self._attempts[subject]
+            self._queue.discard(TriggerKey(Trigger.RETRY, *subject))
         stopped = frozenset(find_stopped(report))
         # One for all: policies that wait for the same repository are evaluated together.
         jitter = choose_pause(0.5, 1)
@@ -317,8 +320,8 @@ class RoundFairness:
         self._ahead = urgent
         return keys
 
-    def update(self, report: PassReport) -> None:
-        """Take in the results of a pass."""
+    def update(self, report: PassReport, declared: Collection[PassSubject]) -> None:
+        """Take in the results of a pass; forget policies that are not declared any more."""
         if self.limit is None:
             return
 
@@ -328,7 +331,7 @@ class RoundFairness:
         shares = Counter(map(subject_of, list_drafts(report.outcomes)))
         evaluated = set(map(_subject_of, report.pass_plan.policies))
         full = {it for it, number in shares.items() if number >= self.limit.number}
-        self._unfinished = self._unfinished - evaluated | full
+        self._unfinished = self._unfinished.intersection(declared) - evaluated | full
         lost = (it for it in report.failed_outcomes if it.reason != Reason.REMOTE_MOVED)
         failed = {(it.namespace, it.repository) for it in list_drafts(lost)}
         written = list_drafts(it for it in report.outcomes if it.is_done)

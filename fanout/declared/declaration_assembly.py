@@ -11,12 +11,13 @@ from fanout.api.package_variant import PackageVariant
 from fanout.api.promotion_policy import PromotionPolicy
 from fanout.api.scenario import Scenario
 from fanout.api.upstream_policy import UpstreamPolicy
-from fanout.api.validators.object_references import InvalidObjects, cross_check
+from fanout.api.validators.object_references import InvalidObjects, cross_check, find_shared_names
 from fanout.declared.declared_objects import (
     DeclarationFailure,
     DeclaredObjects,
     ObjectKey,
     ObjectPosition,
+    key_of,
     own_kind,
 )
 from fanout.declared.finding import Finding
@@ -42,11 +43,11 @@ def assemble_declared(
     for key, position in read.broken:
         unusable_positions[key] = (*unusable_positions.get(key, ()), position)
     unusable_positions |= repeated
-    left_out = sorted(unusable_positions)
     # References to unusable objects are not reported as missing: the object's own error is the
     # cause, and a second message would hide it.
     unusable = InvalidObjects(
-        frozenset((key.kind, key.namespace, key.name) for key in left_out), bool(read.unread)
+        frozenset((key.kind, key.namespace, key.name) for key in unusable_positions),
+        bool(read.unread),
     )
     position_by_id = {id(item): position for item, position in pairs}
     findings = [
@@ -63,6 +64,11 @@ def assemble_declared(
             namespaces = _find_allowed_namespaces(key, positions)
             kind = own_kind(Repository)
             failures += [DeclarationFailure(key.identity, kind, it) for it in namespaces]
+    shared = find_shared_names(
+        _select_kind(UpstreamPolicy, items), _select_kind(PackageVariant, items), unusable
+    )
+    refused = {key_of(item): own_objects[key_of(item)][1] for item, _ in shared}
+    items = [it for it in items if key_of(it) not in refused]
     return replace(
         read,
         repositories=_select_kind(Repository, items),
@@ -73,9 +79,12 @@ def assemble_declared(
         faults=tuple(
             sorted(dict.fromkeys(findings), key=lambda it: (it.where.file, it.where.line))
         ),
-        left_out=tuple(left_out),
+        broken=(*read.broken, *refused.items()),
+        left_out=tuple(sorted(unusable_positions.keys() | refused)),
         unusable=tuple(failures),
-        positions={key: position for key, (_, position) in own_objects.items()},
+        positions={
+            key: position for key, (_, position) in own_objects.items() if key not in refused
+        },
     )
 
 

@@ -214,6 +214,7 @@ class Reconciler:
         self._resolution_memo = ResolutionMemo(world.sandbox, self._budgets)
         self._ownership_memo = OwnershipMemo()
         self._pending_pushes = PendingPushes(world.git)
+        self._declared_repositories: tuple[Repository, ...] = ()  # of the last pass
 
     def list_injected_kinds(
         self, pass_plan: PassPlan
@@ -438,6 +439,12 @@ class Reconciler:
         listings: Mapping[str, RefListing | FanoutError],
     ) -> dict[str, RepositoryState]:
         """Read the state of every downstream repository, by Repository identity."""
+        # A pass may cover few policies: what is declared, and not what it reads, says what is kept.
+        if declared.repositories != self._declared_repositories:
+            self._declared_repositories = declared.repositories
+            places = [(build_remote(it), full_branch_name(it)) for it in declared.repositories]
+            self._observer.retain(places)
+            self._request_observer.retain(remote for remote, _ in places)
         repositories = {
             repository_key(it): it
             for resolved_policy in scope.evaluated

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import add
 from time import monotonic, time
 from typing import Any
 
@@ -108,11 +107,7 @@ class RunMetrics:
                 for labels, number in count_gate_decisions(item).items():
                     self._decisions.labels(*labels).inc(number)
                 subject = PassSubject(item.resolved_policy.namespace, item.resolved_policy.name)
-                counts = count_policy(item)
-                # A policy and a variant that is written by hand may share a name.
-                if subject in counted:
-                    counts = PolicyCounts(*map(add, counted[subject], counts))
-                counted[subject] = counts
+                counted[subject] = count_policy(item)
             # Policies that are not declared any more are forgotten.
             merged = {**self._states, **counted}
             self._states = {it: merged[it] for it in merged if it in made_pass.declared}

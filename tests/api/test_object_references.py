@@ -6,7 +6,11 @@ import pytest
 import yaml
 
 from fanout.api.promotion_policy import governs_policy
-from fanout.api.validators.object_references import InvalidObjects, cross_check
+from fanout.api.validators.object_references import (
+    InvalidObjects,
+    cross_check,
+    find_shared_names,
+)
 from fanout.api.validators.object_validation import validate_object
 
 EXAMPLES = {
@@ -82,6 +86,40 @@ def test_two_objects_of_one_name_are_an_error_of_the_second():
     other = repository("blueprints", namespace="edge")
     findings = cross_check([first, other, second])
     assert [(item is second, fault.field) for item, fault in findings] == [(True, "metadata.name")]
+
+
+SHARED = [
+    ("of one namespace", {}, {}, "PackageVariant"),
+    ("of two namespaces", {}, {"namespace": "other"}, None),
+    ("the variant is being deleted", {}, {"deletionTimestamp": "2026-03-02T09:00:00Z"},
+     "UpstreamPolicy"),
+    ("the policy is being deleted", {"deletionTimestamp": "2026-03-02T09:00:00Z"}, {},
+     "PackageVariant"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("_", "policy", "variant", "refused"), SHARED, ids=[it[0] for it in SHARED]
+)
+def test_a_policy_and_a_variant_of_one_name(_, policy, variant, refused):
+    objects = [
+        validate_object(data | {"metadata": data["metadata"] | {"name": "one"} | more})[0]
+        for data, more in (
+            (EXAMPLES["UpstreamPolicy"], policy),
+            (EXAMPLES["PackageVariant"], variant),
+        )
+    ]
+    findings = [(item.kind, it.problem) for item, it in find_shared_names(objects[:1], objects[1:])]
+    other = {"PackageVariant": "UpstreamPolicy", "UpstreamPolicy": "PackageVariant"}
+    problem = f"{other.get(refused)} one in namespace platform has the same name"
+    assert findings == ([(refused, problem)] if refused else [])
+
+
+def test_a_variant_with_the_name_of_a_policy_that_is_unusable_is_refused():
+    variant = made("PackageVariant", "one")
+    unusable = InvalidObjects(frozenset({("UpstreamPolicy", "platform", "one")}))
+    assert [item is variant for item, _ in find_shared_names([], [variant], unusable)] == [True]
+    assert [*find_shared_names([], [variant], InvalidObjects(has_unreadable_files=True))] == []
 
 
 def test_records_without_a_name_are_not_two_of_one_name():

@@ -10,7 +10,7 @@ from fanout.declared.finding import Finding
 from fanout.errors import ErrorLocation, Unavailable
 from fanout.plan.records.policy_records import PolicyRecords
 from fanout.reconcile.pass_results import PassPlan, PassReport, PolicyResult
-from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pass_scope import PassMode, PassSubject
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 
 
@@ -48,6 +48,16 @@ def test_an_error_of_many_policies_is_a_single_line_logged_once():
     assert logged(journal, report(10_000, problem)) == [("warning", named, problem)]
     assert logged(journal, report(10_000, problem)) == []
     assert logged(journal, report(10_000)) == [("info", named, problem)]
+
+
+def test_errors_of_policies_that_are_gone_are_forgotten():
+    journal, problem = LoopLog(), "host: no answer"
+    journal.log_internal_problems("log", [problem])
+    assert len(logged(journal, report(2, problem))) == 2
+    journal.retain([PassSubject("default", "p1"), PassSubject("other", "p0")])
+    assert logged(journal, report(2, problem)) == [("warning", "default/p0", problem)]
+    journal.retain([])
+    assert sorted(journal._reported) == ["log", "undeclared"]
 
 
 def test_an_error_of_few_policies_is_a_line_each():

@@ -20,7 +20,7 @@ def wrote(fairness: RoundFairness, number: int, repository: str = "edge", error=
         kind=ActionKind.WRITE_DRAFT, namespace="platform", policy="a", repository=repository
     )
     outcome = ActionResult(action, is_done=True) if error is None else undone_result(action, error)
-    fairness.update(replace(report(None), outcomes=(outcome,) * number))
+    fairness.update(replace(report(None), outcomes=(outcome,) * number), {AGAIN_A.subject})
 
 
 def test_follow_ups_let_others_pass_for_one_round():
@@ -60,6 +60,13 @@ def test_a_change_of_a_policy_that_wrote_its_share_lets_others_pass_too():
     wrote(fairness, 2)
     assert fairness.choose_keys([AGAIN_A, CHANGED_A, CHANGED_B]) == [CHANGED_B]
     assert fairness.choose_keys([AGAIN_A, CHANGED_A]) == [AGAIN_A, CHANGED_A]
+
+
+def test_a_policy_that_is_gone_lets_nobody_pass():
+    fairness = RoundFairness(2)
+    wrote(fairness, 2)
+    fairness.update(report(None), set())
+    assert fairness.choose_keys([CHANGED_A, CHANGED_B]) == [CHANGED_A, CHANGED_B]
 
 
 def test_alone_it_need_not_wait():

@@ -1,6 +1,6 @@
 """Which policies are tried again after an outage, and when."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -153,10 +153,16 @@ class Retries:
         self.now = 0.0
         self.queue: WorkQueue[TriggerKey] = WorkQueue(lambda: self.now)
         self.retries = OutageRetries(self.queue, pause)
+        self.declared: set[PassSubject] = set()
 
-    def update(self, made: PassReport) -> dict[PassSubject, float]:
-        """Take in a pass; return the seconds until each retry is due."""
-        self.retries.update(made)
+    def update(
+        self, made: PassReport, gone: Collection[PassSubject] = ()
+    ) -> dict[PassSubject, float]:
+        """Take in a pass; return the seconds until each retry is due. `gone`: not declared."""
+        evaluated = {it.resolved_policy.subject for it in made.pass_plan.policies}
+        self.declared |= {PassSubject(*it) for it in evaluated}
+        self.declared -= set(gone)
+        self.retries.update(made, self.declared)
         due = self.queue._waiting.items()
         assert all(key.trigger is Trigger.RETRY for key, _ in due)
         return {PassSubject(key.namespace, key.name): at - self.now for key, at in due}
@@ -203,6 +209,17 @@ def test_a_policy_that_is_not_stopped_any_more_is_not_tried_again():
     retries = Retries()
     assert retries.update(report(result(error=DOWN)))
     assert retries.update(report(result())) == {}
+
+
+def test_a_policy_that_is_gone_is_forgotten_with_its_retries():
+    retries, stopped = Retries(lambda number: 10.0 * 2**number), report(result(error=DOWN))
+    for _ in range(5):
+        [delay] = retries.update(stopped).values()
+        retries.wait(delay)
+    assert delay >= 80
+    assert retries.update(report(), gone=[MONITORING]) == {}
+    [delay] = retries.update(stopped).values()
+    assert delay <= 10, "another policy of the name has no outages behind it"
 
 
 def test_retries_get_rarer_and_passes_for_another_reason_make_them_no_rarer():

@@ -129,7 +129,7 @@ def open_intake(program: Program, connection: ApiConnection) -> RecordIntake:
     evaluated, mode = PolicyErrorMemo(), PassMode(sweep=False)
     declared, now = program.read_declared(), program.settings.now()
     try:
-        evaluated.update(program.reconciler.plan_pass(declared, now, mode))
+        evaluated.update(program.reconciler.plan_pass(declared, now, mode), declared)
     except FanoutError as error:
         evaluated.fail(error)
     return build_intake(program, connection, evaluated)

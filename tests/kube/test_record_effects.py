@@ -56,7 +56,7 @@ class RecordWorld(StatusWorld):
         assert self.program is not None
         connection = open_connection(self.server.kubeconfig, CONTROLLER)
         evaluated = PolicyErrorMemo()
-        evaluated.update(self.run_round().pass_plan)
+        evaluated.update(self.run_round().pass_plan, self.program.read_declared())
         intake = build_intake(self.program, connection, evaluated)
         assert intake.take_in(self.fleet.now).problems == ()
         self.settle()

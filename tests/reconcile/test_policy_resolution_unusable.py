@@ -141,7 +141,7 @@ def test_an_unusable_declaration_holds_the_policies_it_could_concern(
 
 
 DEPENDENT = f"""{OWN}kind: PackageVariant
-metadata: {{name: x, namespace: a}}
+metadata: {{name: dependent, namespace: a}}
 spec:
   upstream: {{repository: blueprints, package: monitoring, revision: {{latest: true}}}}
   downstream: {{repository: edge, package: x}}

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fleet import POLICY, PROMOTION
+from fleet import PACKAGE, POLICY, PROMOTION, RULE
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
 
@@ -245,3 +245,40 @@ def test_a_rebase_that_leaves_out_newer_inputs_publishes_the_older_ones(
     assert fleet.condition("sites/b")[0] == "ApprovalMissing"
     assert open_request(fleet)["number"] == 2
     assert "99d" in str([edge.file(OWN, it) for it in edge.files(OWN)])
+
+
+@pytest.mark.parametrize("is_published", [False, True], ids=["the first release", "a later one"])
+def test_another_package_at_the_released_commit_is_no_publication(
+    gitea: Gitea, tmp_path: Path, is_published: bool
+):
+    """A person puts a clone of it in place of what a request brought, before a pass sees that."""
+    fleet = build_alone(gitea, tmp_path)
+    edge, upstream = fleet.repos["edge"], fleet.repos["blueprints"]
+    policy = (fleet.root / "policies" / "policy.yaml").read_text()
+
+    def follow(commit: str) -> None:
+        rule = f"package: monitoring, revision: {{commit: {commit}}}"
+        fleet.write("policy.yaml", policy.replace(RULE, rule))
+        sweep(fleet, 2)
+        approve(fleet, commit)
+
+    first = upstream.commit("main", {f"logging/{name}": text for name, text in PACKAGE.items()})
+    if is_published:
+        follow(first)
+        sweep(fleet, 3)
+        assert fleet.published() == {"sites/b": first}
+    second = upstream.commit("main", {"monitoring/notes.txt": "new\n"})
+    fleet.write("promotion.yaml", f"{PROMOTION}  merge: Manual\n")
+    follow(second)
+    sweep(fleet)
+    fleet.merge("edge", int(str(open_request(fleet)["number"])))
+    text = edge.file("main", "sites/b/Kptfile")
+    assert second in text
+    text = text.replace("directory: /monitoring\n", "directory: /logging\n")
+    edge.commit("main", {"sites/b/Kptfile": text}, by="ann")
+    edge.push(f":refs/heads/{OWN}", by="ann")
+    fleet.await_checks()
+    sweep(fleet, 2, code=3)
+    assert fleet.published() == {"sites/b": first if is_published else ""}
+    reason = "EditedDownstream" if is_published else "PathTaken"
+    assert fleet.condition("sites/b")[0] == reason

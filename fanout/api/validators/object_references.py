@@ -181,6 +181,7 @@ def cross_check(
         add(policy, warn_doubtful_settings(policy))
     for variant in variants:
         add(variant, warn_external_functions(variant.spec.pipeline, ("spec", "pipeline")))
+    errors += find_shared_names(policies, variants, invalid)
     # Every name may be declared in a file that could not be read, so none can be called missing.
     if invalid.has_unreadable_files:
         return errors
@@ -208,6 +209,30 @@ def cross_check(
         invalid.keys_of_kind("UpstreamPolicy"),
     )
     return errors
+
+
+def find_shared_names(
+    policies: Iterable[UpstreamPolicy],
+    variants: Iterable[PackageVariant],
+    invalid: InvalidObjects = NO_INVALID_OBJECTS,
+) -> Iterator[ObjectError]:
+    """Yield the error of each object that must not be used because another kind has its name.
+
+    Commands, plans and branches of removals name a policy and a PackageVariant without their kind.
+    The PackageVariant is refused, but one that is being deleted goes first.
+    """
+    policy_by_key = {(it.metadata.namespace, it.metadata.name): it for it in policies}
+    unusable = {(place, name) for kind, place, name in invalid.names if kind == "UpstreamPolicy"}
+    for variant in variants:
+        key = (variant.metadata.namespace, variant.metadata.name)
+        policy = policy_by_key.get(key)
+        if policy is None and key not in unusable:
+            continue
+        refused: KRMObject | None = policy if variant.is_being_deleted else variant
+        if refused is not None:
+            other = "PackageVariant" if refused is policy else "UpstreamPolicy"
+            problem = f"{other} {key[1]} in namespace {key[0]} has the same name"
+            yield refused, FieldError(("metadata", "name"), problem, "rename one of them")
 
 
 def is_visible(repository: Repository, namespace: str) -> bool:

@@ -66,7 +66,7 @@ def plan_branches(
     for draft in withdrawn:
         plans.setdefault(draft.ref, _DraftPlan()).withdrawn.append(draft)
     writes: list[BranchUpdate] = []
-    # A policy and a variant written by hand may have the same name, and so the same sets.
+    # Two owners of one name would have the same sets.
     removed_refs: set[str] = set()
     for ref, plan in sorted(plans.items()):
         write = _plan_branch(state, ref, plan, appends=appends)

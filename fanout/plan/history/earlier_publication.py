@@ -39,10 +39,17 @@ def locked_revision(lock: UpstreamLock, package: str) -> str:
 
 
 def is_other_state(branch_lock: UpstreamLock, published_lock: UpstreamLock) -> bool:
-    """Return whether the branch's package names another state than the published one."""
+    """Return whether the branch's package names another state, or package, than the published one.
+
+    Packages of one repository have its commits in common.
+    """
     # A lock may lack its ref; only two different refs are a difference.
     refs = {branch_lock.ref, published_lock.ref} - {""}
-    return branch_lock.commit != published_lock.commit or len(refs) > 1
+    return (
+        branch_lock.commit != published_lock.commit
+        or len(refs) > 1
+        or not branch_lock.refers_to(published_lock.repo, published_lock.directory)
+    )
 
 
 def never_published_hold(spec: VariantSpec, pin: Pin) -> Hold:

@@ -174,7 +174,7 @@ def group_orphaned(
     object.
     """
     if any(not step.rendered.spec.policy for step in plan.steps):
-        return  # a variant written by hand, which a policy may have the name of
+        return  # a variant written by hand, which a policy may have had the name of
     variants = {step.rendered.spec.name for step in plan.steps}
     removed = {draft.ref for _, removal in plan.cleanup.packages for draft in removal.drafts}
     policy = f"{plan.namespace}/{plan.name}"

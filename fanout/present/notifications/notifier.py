@@ -140,7 +140,7 @@ class Notifier:
             covered = set()
             for item in report.pass_plan.policies:
                 covered.add(PassSubject(item.resolved_policy.namespace, item.resolved_policy.name))
-                # A variant that is written by hand may have the same name.
+                # A variant that is written by hand may have had the same name.
                 is_policy = item.resolved_policy.upstream_policy is not None
                 key = f"{'policy' if is_policy else 'variant'} {item.title}"
                 current = find_conditions(item)

@@ -43,6 +43,7 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.selection.ref_names import install_of, tag_ref, vendor_ref
 from fanout.values import Value, replace
 
+_MAX_FINDINGS = 20_000  # of paths, which may be gone
 _MemoKey = tuple[str | None, ...]
 _EditResult = tuple[RevertedPublication | None, tuple[InvalidInput, ...]]
 
@@ -78,6 +79,8 @@ class DownstreamEditDetector:
             inspection = _EditInspection(variant, published_line, tree, reader)
             reverted = inspection.find_revert(histories.memo)
             edit_result = reverted, inspection.find_faults(self.content_cache)
+            if len(self._memo) >= _MAX_FINDINGS:
+                self._memo.clear()
             memoized = self._memo[location] = key, edit_result
         reverted, faults = memoized[1]
         return replace(

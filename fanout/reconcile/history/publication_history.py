@@ -79,12 +79,7 @@ def find_rendering(
         if tree not in compared:
             compared.add(tree)
             rendered = find_upstream_lock(reader, tree)
-            # Packages of one repository have its commits in common.
-            if (
-                rendered is not None
-                and rendered.refers_to(lock.repo, lock.directory)
-                and not is_other_state(rendered, lock)
-            ):
+            if rendered is not None and not is_other_state(rendered, lock):
                 return tree
     return ""
 

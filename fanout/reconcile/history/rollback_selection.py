@@ -33,6 +33,7 @@ from fanout.reconcile.selection.policy_resolution import ResolvedPolicy
 from fanout.values import Value, replace
 from fanout.variants.render_model import RenderedPackage, RenderInputs
 
+_MAX_PUBLICATIONS = 20_000  # of variants, which may have no pin any more
 _MemoKey = tuple[str, ...]
 
 
@@ -95,6 +96,8 @@ class RollbackSelector:
                     return SelectedVariant(
                         variant, revision=pin.revision, is_rollback=True, preparation_failure=error
                     )
+                if len(self._memo) >= _MAX_PUBLICATIONS:
+                    self._memo.clear()
                 self._memo[memo_key] = key, publication
         selected = SelectedVariant(
             variant,

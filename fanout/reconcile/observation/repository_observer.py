@@ -232,7 +232,13 @@ class RepositoryObserver:
 
     git: GitStore
     install: str
-    _memos: dict[str, _RepositoryMemo] = field(default_factory=dict)
+    # by key of the remote, and branch
+    _memos: dict[tuple[str, str], _RepositoryMemo] = field(default_factory=dict)
+
+    def retain(self, places: Iterable[tuple[Remote, str]]) -> None:
+        """Forget all repositories but these; the branch is the one that is published to."""
+        present = {(remote.key, branch) for remote, branch in places}
+        self._memos = {key: memo for key, memo in self._memos.items() if key in present}
 
     def read_state(
         self,
@@ -254,7 +260,7 @@ class RepositoryObserver:
         listing_request = RefListingRequest(remote, list_read_refs(branch, self.install))
 
         def read() -> RepositoryState:
-            memo = self._memos.setdefault(f"{remote.key}#{branch}", _RepositoryMemo())
+            memo = self._memos.setdefault((remote.key, branch), _RepositoryMemo())
             state = memo.state
             if (
                 state is not None

@@ -23,7 +23,11 @@ from fanout.plan.observation.observed_request import (
     OtherRequest,
     RepositoryName,
 )
-from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
+from fanout.plan.observation.repository_state import (
+    Remote,
+    RepositoryAccess,
+    RepositoryState,
+)
 from fanout.plan.pull_requests.other_requests import (
     build_other_status,
     find_changed_packages,
@@ -73,6 +77,12 @@ class RequestObserver:
     hosted_urls: frozenset[str] = frozenset()  # of repositories with a forge in the last pass
     # By key: the state in Git and the same state with that of its forge.
     _attached: dict[str, tuple[RepositoryState, RepositoryState]] = field(default_factory=dict)
+
+    def retain(self, remotes: Iterable[Remote]) -> None:
+        """Forget the states of all repositories but these."""
+        present = {it.access for it in remotes}
+        pairs = self._attached.items()
+        self._attached = {key: it for key, it in pairs if it[0].remote.access in present}
 
     def attach_forges(
         self,

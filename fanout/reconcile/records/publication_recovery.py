@@ -102,8 +102,14 @@ def recover_replaced_draft(
     merged = _find_merged_draft(variant, tree, history)
     pristine_tree = merged.pristine_tree if merged is not None else history.find_drafted(tree)
     if not variant.is_unrecorded:
-        lock = find_upstream_lock(history.reader, tree) if merged is not None else None
-        if merged is None or lock is None or lock.commit != merged.commit:
+        if merged is None:
+            return variant
+        lock, merged_lock = (find_upstream_lock(history.reader, it) for it in (tree, pristine_tree))
+        if lock is None or (
+            is_other_state(lock, merged_lock)
+            if merged_lock is not None
+            else lock.commit != merged.commit
+        ):
             return variant
         published = PublishedLine(
             revision=merged.revision,
@@ -201,7 +207,6 @@ def _is_content_of(
     return (
         lock is not None
         and new_lock is not None
-        and lock.refers_to(new_lock.repo, new_lock.directory)
         and not is_other_state(lock, new_lock)
         and (old_lock is None or is_other_state(old_lock, new_lock))
     )

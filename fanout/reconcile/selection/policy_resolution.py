@@ -137,7 +137,7 @@ class ResolvedPolicy(Value, kw_only=True):
 
     @property
     def key(self) -> PolicyKey:
-        """Return the unique key: a policy and a hand-written variant may share a name."""
+        """Return the unique key: a name may be that of a hand-written variant after a policy's."""
         return self.namespace, self.name, self.upstream_policy is not None
 
     @property
