@@ -22,6 +22,7 @@ from pathlib import Path
 from interrupting import start_interruptible
 
 FANOUT = ("-m", "fanout")
+PATIENCE = 300  # seconds, for a slow machine
 COMMANDS = ("fanout.cli",)  # packages, whose modules load most of the others
 DRIVER = Path(__file__).with_name("preloaded_driver.py")
 # A program `fanout` for a shell. It loads nothing but what it needs, and passes on what it has.
@@ -130,3 +131,23 @@ class PreloadedProcess:
     def kill(self) -> None:
         """Kill it, if it has not ended."""
         self.send_signal(signal.SIGKILL)
+
+
+def run_preloaded(
+    command: Sequence[str], *, directory: Path, environment: Mapping[str, str]
+) -> tuple[int, str]:
+    """Run a command that ends by itself; return its exit code and its output."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
+        process = PreloadedProcess(
+            command,
+            directory=directory,
+            environment=environment,
+            stdout=output.fileno(),
+            stderr=output.fileno(),
+        )
+        try:
+            code = process.wait(PATIENCE)
+        finally:
+            process.kill()
+        output.seek(0)
+        return code, output.read()
