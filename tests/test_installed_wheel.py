@@ -85,19 +85,17 @@ def programs(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def older_program(tmp_path) -> list[str]:
-    """Command of the version before objects of releases were recorded.
-
-    Its modules are put where a wheel of it would have them.
-    """
+def older_programs(tmp_path) -> Path:
+    """Directory of the programs of the version before objects of releases were recorded."""
+    source = tmp_path / "source"
+    source.mkdir()
     archive = tmp_path / "older.tar"
-    code, output = run(["git", "archive", "-o", str(archive), OLDER_COMMIT, "fanout"], ROOT)
+    code, output = run(["git", "archive", "-o", str(archive), OLDER_COMMIT], ROOT)
     if code:
         pytest.skip(f"the clone has no commit {OLDER_COMMIT}: {output}")
-    programs, packages = create_environment(tmp_path)
     with tarfile.open(archive) as packed:
-        packed.extractall(packages, filter="data")
-    return [str(programs / "python"), "-m", "fanout"]
+        packed.extractall(source, filter="data")
+    return install(tmp_path, source)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +168,7 @@ def test_the_wheel_has_its_documentation_its_version_and_its_commit(programs, tm
 
 
 def test_a_new_version_reads_what_an_older_one_wrote_and_the_older_one_refuses_what_is_new(
-    preloaded, older_program, tmp_path
+    preloaded, older_programs, tmp_path
 ):
     fleet = Fleet.build(tmp_path / "fleet", {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
     approval = "requires: [{name: ok, approval: {atLeast: 1, from: [sre]}}]"
@@ -180,7 +178,8 @@ def test_a_new_version_reads_what_an_older_one_wrote_and_the_older_one_refuses_w
         return run([str(preloaded / "fanout"), *arguments], fleet.root, FANOUT_FILES="policies")
 
     def old(*arguments: str) -> tuple[int, str]:
-        return run([*older_program, *arguments], fleet.root, FANOUT_FILES="policies")
+        command = [str(older_programs / "fanout"), *arguments]
+        return run(command, fleet.root, FANOUT_FILES="policies")
 
     def states(fanout) -> dict[str, tuple[str, str]]:
         items = json.loads(fanout("get", "variants", "-o", "json")[1])["items"]
