@@ -1,5 +1,6 @@
 """Command lines that are killed: one after the other, each before the n-th thing it does."""
 
+import atexit
 import hashlib
 import json
 import os
@@ -7,9 +8,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from companies import copy_tree
@@ -25,9 +26,8 @@ CONFIG = "apiVersion: fanout.dev/v1alpha1\nkind: FanoutConfiguration\nconcurrenc
 
 @dataclass
 class Killer:
-    """The process whose children are killed."""
+    """A killer of command lines of a company."""
 
-    process: subprocess.Popen[str]
     fleet: Fleet
 
     def run(self, last: int, *args: str) -> tuple[int, int]:
@@ -37,11 +37,12 @@ class Killer:
             *args, "-f", str(root / "policies"), "--now", self.fleet.now.isoformat(),
             "--state-dir", str(root / "state"), "--config", str(root / "config.yaml"),
         ]  # fmt: skip
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps([last, *line]) + "\n")
-        self.process.stdin.flush()
-        status, effects = json.loads(self.process.stdout.readline())
+        driver = start_driver()
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        driver.stdin.write(json.dumps([last, dict(os.environ), line]) + "\n")
+        driver.stdin.flush()
+        status, effects = json.loads(driver.stdout.readline())
         return status, effects
 
     def everywhere(self, line: list[str], outcome: Callable[[], object], expected: int = 0) -> int:
@@ -94,15 +95,21 @@ def content(root: Path) -> str:
     return digest.hexdigest()
 
 
-@contextmanager
-def killer(fleet: Fleet) -> Iterator[Killer]:
-    """A killer of command lines of this company."""
-    (fleet.root / "config.yaml").write_text(CONFIG)
-    with subprocess.Popen(
+@cache
+def start_driver() -> "subprocess.Popen[str]":
+    """Start the process whose children are killed; it ends with its input."""
+    driver = subprocess.Popen(
         [sys.executable, str(DRIVER)],
         env={**os.environ, "PYTHONPATH": str(Path(fanout.__file__).parent.parent)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    ) as process:
-        yield Killer(process, fleet)
+    )
+    atexit.register(driver.communicate)
+    return driver
+
+
+def killer(fleet: Fleet) -> Killer:
+    """A killer of command lines of this company."""
+    (fleet.root / "config.yaml").write_text(CONFIG)
+    return Killer(fleet)

@@ -11,9 +11,11 @@ import os
 import re
 import shlex
 import subprocess
-import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from preloaded import write_program
 
 from fanout.cli.main import run_arguments
 from fanout.cli.process_exit import ExitCode
@@ -88,10 +90,15 @@ def play(page: str, monkeypatch, before: Callable[[str], object] = lambda line: 
 def play_in_shell(page: str, root: Path) -> int:
     """Run the page's commands in `root` with bash; return how many were run.
 
-    Unlike `play`, every command is a process of its own, as a reader starts it.
+    Unlike `play`, every command is a process of its own.
     """
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "80"}
+    with tempfile.TemporaryDirectory() as programs:
+        write_program(Path(programs))
+        path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+        return _play_in_shell(page, root, {**os.environ, "PATH": path, "COLUMNS": "80"})
+
+
+def _play_in_shell(page: str, root: Path, environment: dict[str, str]) -> int:
     ran = 0
     for what, subject, content in parts(page):
         if what == "write":

@@ -4,16 +4,15 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
 from fleet import Fleet
-from interrupting import start_interruptible
+from preloaded import FANOUT, PreloadedProcess
 
-PLAIN, HASTY = ("-m", "fanout"), (str(Path(__file__).parent / "cli" / "hasty.py"),)
+PLAIN, HASTY = FANOUT, (str(Path(__file__).parent / "cli" / "hasty.py"),)
 PATIENCE = 300  # seconds, for a slow machine
 
 
@@ -32,14 +31,14 @@ class Running:
         """Start it; `name` distinguishes its log and state directory from those of others."""
         self.path = fleet.root / f"log{name}"
         verb = verb or ("run", "-f", str(fleet.root / "policies"))
-        command = [sys.executable, *program, *verb]
+        command = [*program, *verb]
         command += ["--state-dir", str(fleet.root / f"state{name}"), "-v", *options]
         self.errors = self.path.open("wb")
-        self.process = start_interruptible(
+        self.process = PreloadedProcess(
             command,
-            cwd=fleet.root,
-            stderr=self.errors,
-            env={**os.environ, **environment},
+            directory=fleet.root,
+            environment={**os.environ, **environment},
+            stderr=self.errors.fileno(),
         )
 
     def until(self, condition: Callable[[], object]) -> None:
@@ -71,8 +70,7 @@ class Running:
         return self.process.wait(PATIENCE)
 
     def close(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.process.kill()
+        self.process.kill()
         self.process.wait()
         self.errors.close()
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from fleet import POLICY, Fleet
 from pages import parts, pattern, write
+from preloaded import write_program
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("tutorial/first-quarter-of-an-hour.md", "guides/day-two.md")
@@ -54,7 +55,18 @@ def install(root: Path, source: Path) -> Path:
 
 
 def install_wheel(root: Path, wheel: Path) -> Path:
-    """Return the directory of the programs of an environment with the wheel alone.
+    """Return the directory of the programs of an environment with the wheel alone."""
+    programs, _ = create_environment(root)
+    target = ["--python", str(programs / "python")]
+    # Python compiles what is imported, which is less.
+    options = ["--no-deps", "--no-index", "--no-compile"]
+    code, output = run([*PIP, *target, "install", *options, str(wheel)], root)
+    assert code == 0, output
+    return programs
+
+
+def create_environment(root: Path) -> tuple[Path, Path]:
+    """Return the directories of the programs and the packages of an environment without fanout.
 
     Nothing is fetched: its dependencies are those that are installed here.
     """
@@ -63,10 +75,7 @@ def install_wheel(root: Path, wheel: Path) -> Path:
     [dependencies] = {path for path in sys.path if Path(path, "click").is_dir()}
     # Files of .pth in that directory are not read, so the editable install does not count.
     (packages / "dependencies.pth").write_text(f"{dependencies}\n", encoding="utf-8")
-    target = ["--python", str(root / "venv" / "bin" / "python")]
-    code, output = run([*PIP, *target, "install", "--no-deps", "--no-index", str(wheel)], root)
-    assert code == 0, output
-    return root / "venv" / "bin"
+    return root / "venv" / "bin", packages
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +98,19 @@ def older_programs(tmp_path) -> Path:
     return install(tmp_path, source)
 
 
-def test_the_pages_of_the_first_days(programs, tmp_path):
-    environment = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
+@pytest.fixture(scope="module")
+def preloaded(programs, tmp_path_factory) -> Path:
+    """Directory of a program `fanout` that runs commands of that environment.
+
+    Each is a process of its own, for which modules are not loaded again.
+    """
+    directory = tmp_path_factory.mktemp("preloaded")
+    write_program(directory, str(programs / "python"))
+    return directory
+
+
+def test_the_pages_of_the_first_days(preloaded, tmp_path):
+    environment = {"PATH": f"{preloaded}{os.pathsep}{os.environ['PATH']}"}
     commands = 0
     for page in PAGES:
         for what, subject, content in parts((ROOT / "docs" / page).read_text(encoding="utf-8")):
@@ -148,14 +168,14 @@ def test_the_wheel_has_its_documentation_its_version_and_its_commit(programs, tm
 
 
 def test_a_new_version_reads_what_an_older_one_wrote_and_the_older_one_refuses_what_is_new(
-    programs, older_programs, tmp_path
+    preloaded, older_programs, tmp_path
 ):
     fleet = Fleet.build(tmp_path / "fleet", {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
     approval = "requires: [{name: ok, approval: {atLeast: 1, from: [sre]}}]"
     fleet.write("policy.yaml", POLICY.replace("soak: 1h}}", "soak: 1h}, " + approval + "}"))
 
     def new(*arguments: str) -> tuple[int, str]:
-        return run([str(programs / "fanout"), *arguments], fleet.root, FANOUT_FILES="policies")
+        return run([str(preloaded / "fanout"), *arguments], fleet.root, FANOUT_FILES="policies")
 
     def old(*arguments: str) -> tuple[int, str]:
         command = [str(older_programs / "fanout"), *arguments]

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from fleet import Fleet
+from preloaded import FANOUT, run_preloaded
 
 from fanout.cli.process_exit import ExitCode
 
@@ -19,6 +20,7 @@ forges:
 """
 WEBHOOK = ", webhookSecretRef: {name: hooks}"
 # As where the extra is not installed: `python -m fanout` with a library that cannot be imported.
+OPTIONS = ("-f", "policies", "--config", "config.yaml", "--hooks")
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from fanout.cli.main import run; run()"
 
 
@@ -33,20 +35,15 @@ def configure(fleet, webhook):
     (fleet.root / "config.yaml").write_text(CONFIGURATION.format(webhook=webhook))
 
 
-def run(fleet, address="127.0.0.1:0", secret=SECRET, program=("-m", "fanout")):
-    """Code and errors of `fanout run --hooks`, which must end by itself."""
-    options = ["-f", "policies", "--config", "config.yaml", "--hooks", address]
-    done = subprocess.run(
-        [sys.executable, *program, "run", *options],
-        cwd=fleet.root,
-        env={**os.environ, "FANOUT_SECRET_HOOKS": secret},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+def run(fleet, address="127.0.0.1:0", secret=SECRET):
+    """Code and output of `fanout run --hooks`, which must end by itself."""
+    code, output = run_preloaded(
+        [*FANOUT, "run", *OPTIONS, address],
+        directory=fleet.root,
+        environment={**os.environ, "FANOUT_SECRET_HOOKS": secret},
     )
-    assert SECRET not in done.stdout + done.stderr
-    return done.returncode, done.stderr
+    assert SECRET not in output
+    return code, output
 
 
 def test_no_host_has_a_secret_for_webhooks(fleet):
@@ -80,10 +77,19 @@ def test_the_address_is_in_use(fleet):
 
 @pytest.mark.parametrize("library", ["starlette", "uvicorn"])
 def test_the_extra_is_not_installed(fleet, library):
-    code, errors = run(fleet, program=("-c", WITHOUT, library))
-    assert code == ExitCode.ERROR
-    assert f"--hooks: the library {library} is not installed" in errors
-    assert "pip install 'fanout-gitops[serve]'" in errors
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, library, "run", *OPTIONS, "127.0.0.1:0"],
+        cwd=fleet.root,
+        env={**os.environ, "FANOUT_SECRET_HOOKS": SECRET},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert SECRET not in done.stdout + done.stderr
+    assert done.returncode == ExitCode.ERROR
+    assert f"--hooks: the library {library} is not installed" in done.stderr
+    assert "pip install 'fanout-gitops[serve]'" in done.stderr
 
 
 def test_without_hooks_no_library_of_the_extra_is_loaded():

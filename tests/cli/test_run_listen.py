@@ -1,5 +1,6 @@
 """`fanout run --listen` as a real process: what it serves, and what it refuses or warns of."""
 
+import os
 import re
 import socket
 import subprocess
@@ -10,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 from fleet import POLICY, Fleet
+from preloaded import FANOUT, run_preloaded
 from run_process import PATIENCE, run_processes
 
 from fanout.cli.process_exit import ExitCode
@@ -176,10 +178,19 @@ def test_an_address_that_others_reach_is_warned_of(fleet, start, address, warned
     assert [it["level"] for it in warnings] == ["warning"] * warned
 
 
-def refused(fleet, address, program=("-m", "fanout")):
-    """Code and errors of a command that must end by itself."""
+def refused(fleet, address):
+    """Code and output of a command that must end by itself."""
+    line = [*FANOUT, "run", "-f", "policies", "--listen", address]
+    return run_preloaded(line, directory=fleet.root, environment=os.environ)
+
+
+def refused_without(fleet, library):
+    """Code and errors of a command, where a library is not installed."""
     done = subprocess.run(
-        [sys.executable, *program, "run", "-f", "policies", "--listen", address],
+        [
+            *(sys.executable, "-c", WITHOUT, library),
+            *("run", "-f", "policies", "--listen", "127.0.0.1:0"),
+        ],
         cwd=fleet.root,
         capture_output=True,
         text=True,
@@ -204,7 +215,7 @@ def test_a_malformed_address_is_refused(fleet):
 
 
 def test_the_extra_is_not_installed(fleet):
-    code, errors = refused(fleet, "127.0.0.1:0", ("-c", WITHOUT, "prometheus_client"))
+    code, errors = refused_without(fleet, "prometheus_client")
     assert code == ExitCode.ERROR
     assert "--listen: the library prometheus_client is not installed" in errors
     assert "pip install 'fanout-gitops[serve]'" in errors

@@ -6,6 +6,7 @@ between any two of these; the next pass starts from what is there. What is here 
 Git: `now` is set from outside, a publication is a value.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -78,13 +79,26 @@ class System:
         self.number = 0  # of the state of the records
         self.noticed: Callable[[Seen], None] = lambda _: None  # what a pass has recorded
         self.publishes: Callable[[Seen, str], None] = lambda *_: None
+        self._evaluated: deque[tuple[PolicyFacts, PolicyEvaluation]] = deque(maxlen=3)
 
     # ---- a pass ----------------------------------------------------------------------------------
 
     def look(self, *, sweep: bool = True) -> Seen:
         """Observe and decide."""
         facts, wanted = self.observe(sweep=sweep)
-        return Seen(facts, evaluate_gates(facts), wanted, self.number)
+        return Seen(facts, self.evaluate(facts), wanted, self.number)
+
+    def evaluate(self, facts: PolicyFacts) -> PolicyEvaluation:
+        """Evaluate the gates, once for equal facts: an event begins with what checks ended with.
+
+        That they say the same when they are asked again is tested in test_rollout_budget_laws.py.
+        """
+        for known, decision in self._evaluated:
+            if known == facts:
+                return decision
+        decision = evaluate_gates(facts)
+        self._evaluated.appendleft((facts, decision))
+        return decision
 
     def run(self, *, sweep: bool = True, effects: int | None = None) -> bool:
         """Run a pass, or its first effects; return whether anything changed."""

@@ -39,14 +39,13 @@ class Running(Events):
         """All that is asked of the answers, which change nothing, is asked of the same ones."""
         Running.steps += 1
         facts, _ = self.system.observe()
-        decision = evaluate_gates(facts)
+        decision = self.system.evaluate(facts)
         self._nothing_waits_without_a_reason(facts, decision)
         # The first look clears drafts of what is in force away; from the second on all are equal.
         again, _ = self.system.observe()
-        if again != facts:
-            decision = evaluate_gates(again)
+        decision = self.system.evaluate(again)
         settled = replace(again, history=decision.history)
-        decision = evaluate_gates(settled)
+        decision = self.system.evaluate(settled)
         self._the_next_instant_is_honest(settled, decision)
         self._what_would_open_the_gate_opens_it(settled, decision)
 
@@ -60,6 +59,7 @@ class Running(Events):
         unready = [it for it in decision.variants.values() if it.state is not VariantState.READY]
         holds = [hold for it in unready for hold in it.holds]
         goes = any(it.publish or it.release for it in unready)
+        rollbacks = find_rollbacks(facts)
         assert not unready or goes or decision.next or any(hold.who for hold in holds)
         for name, view in decision.stages.items():
             wanted = self.oracle.gate(facts, self.system.rules[name], view.candidate, ())
@@ -68,7 +68,7 @@ class Running(Events):
                 for it in self.system.decisions
             )
             # A stage without variants can be rolled back as well.
-            pinned = any(find_rollbacks(facts).get(it.name) for it in facts.variants) or any(
+            pinned = any(rollbacks.get(it.name) for it in facts.variants) or any(
                 it.spec.action is Action.ROLLBACK for it in self.system.decisions
             )
             assert overridden or pinned or view.gate is wanted, (name, view, wanted)
@@ -187,6 +187,7 @@ class Running(Events):
     def judge_releases(self, seen: Seen) -> None:
         """Are those that are released within the budget, counted one by one?"""
         facts = seen.facts
+        rollbacks = find_rollbacks(facts)
         for name, view in seen.decision.stages.items():
             of = self.system.rules[name]
             flying = {
@@ -202,7 +203,7 @@ class Running(Events):
                 free = budget is None or len(flying) < budget
                 broken = self.oracle.stand(facts, of, it) is FAILED
                 lifted = OverridableGate.BUDGET in self.oracle.lifted(facts, it, view.candidate)
-                back = find_rollbacks(facts).get(released) is not None
+                back = rollbacks.get(released) is not None
                 assert free or released in flying or broken or lifted or back, (released, flying)
                 flying.add(released)
 

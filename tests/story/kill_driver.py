@@ -1,8 +1,9 @@
 """Runs command lines of fanout, each in a process that is killed before the n-th thing it does.
 
 What counts is what leaves the process: a git process that is started, a pack that is written
-without one, and a call of a forge. Reads JSON lines `[N, "sweep", "-f", ...]` and answers each with
-`[status, effects]`; with N = 0 nobody is killed. The modules are loaded once, the processes forked.
+without one, and a call of a forge. Reads JSON lines `[N, environment, ["sweep", "-f", ...]]` and
+answers each with `[status, effects]`; with N = 0 nobody is killed. The modules are loaded once, the
+processes forked.
 """
 
 import json
@@ -12,7 +13,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import fanout.cli.verbs.sweep  # noqa: F401 - verbs are loaded when they run: once is enough here
+# Verbs are loaded when they run, and GitPython with the first git: once is enough here.
+import git.cmd  # noqa: F401
+
+import fanout.cli.verbs.promote
+import fanout.cli.verbs.remove
+import fanout.cli.verbs.sweep  # noqa: F401
 from fanout.cli.main import run_arguments
 from fanout.forge.forge_http import ForgeHttp
 from fanout.git.git_command import GitProgram
@@ -21,9 +27,11 @@ from fanout.git.pack import PackWriter
 EFFECTS = [(GitProgram, "run"), (PackWriter, "finish"), (ForgeHttp, "send")]
 
 
-def sweep(last: int, line: list[str], answer: int) -> int:
+def sweep(last: int, environment: dict[str, str], line: list[str], answer: int) -> int:
     """In a process of its own: end as `kill -9` ends it before effect number `last`."""
     count = 0
+    os.environ.clear()
+    os.environ.update(environment)
 
     def counting(effect: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **more: Any) -> Any:
@@ -46,12 +54,12 @@ def sweep(last: int, line: list[str], answer: int) -> int:
 def main() -> None:
     """One forked process per line."""
     for text in sys.stdin:
-        last, *line = json.loads(text)
+        last, environment, line = json.loads(text)
         readable, writable = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(readable)
-            os._exit(sweep(last, line, writable))
+            os._exit(sweep(last, environment, line, writable))
         os.close(writable)
         with os.fdopen(readable) as counted:
             effects = int(counted.read() or 0)

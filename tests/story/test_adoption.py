@@ -340,7 +340,7 @@ def test_an_adoption_that_is_killed_anywhere_is_finished_by_a_rerun(fleet: Fleet
         return edge.refs(), fleet.published()
 
     line = ["promote", "monitoring", "--stage", "dev", "--variant", AMS, *ANN]
-    with killer(fleet) as driver:
-        assert driver.everywhere(line, outcome) > 8
+    driver = killer(fleet)
+    assert driver.everywhere(line, outcome) > 8
     assert fleet.published() == {AMS: "v2", BER: "v2"}
     assert "paused: true # by hand" in edge.file("main", DEPLOYMENT)

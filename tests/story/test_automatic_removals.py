@@ -408,8 +408,8 @@ def test_a_sweep_that_is_killed_anywhere_is_continued(tmp_path: Path, word: str)
         }
         return fleet.refs(), status
 
-    with killer(fleet) as driver:
-        assert driver.everywhere(["sweep"], outcome) > 4
+    driver = killer(fleet)
+    assert driver.everywhere(["sweep"], outcome) > 4
     assert published_sites(fleet) == (["ber"] if word == "Delete" else ["ams", "ber"])
 
 

@@ -1,12 +1,12 @@
 """Many processes that record at once, each on a machine of its own: none gives up."""
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
 from diagonal import IS_FULL
 from fleet import PLAIN, PROMOTION, Fleet
+from preloaded import FANOUT, PreloadedProcess
 
 RECORDS_BRANCH = "fanout/default/default/monitoring"
 WRITERS = 20 if IS_FULL else 8
@@ -23,21 +23,26 @@ def test_reports_at_once_are_all_recorded(tmp_path: Path):
     fleet.write("promotion.yaml", PROMOTION)
     fleet.settle()
     records = fleet.records()
-    processes = [
-        subprocess.Popen(
-            [
-                sys.executable, "-m", "fanout", "report", "monitoring", "--stage", "dev",
-                "--check", "e2e", "--status", "passed", "--revision", "v1",
-                "--by", f"Ci {number} <ci{number}@example.com>",
-                "-f", str(tmp_path / "policies"), "--now", fleet.now.isoformat(),
-                "--state-dir", str(tmp_path / f"machine-{number}"),
-                "--records", str(records.path),
-            ],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for number in range(WRITERS)
-    ]  # fmt: skip
-    ended = [(process.communicate()[0], process.returncode) for process in processes]
-    assert [output for output, status in ended if status] == []
+    output = tmp_path / "output"
+    with output.open("ab") as written:
+        processes = [
+            PreloadedProcess(
+                [
+                    *FANOUT, "report", "monitoring", "--stage", "dev",
+                    "--check", "e2e", "--status", "passed", "--revision", "v1",
+                    "--by", f"Ci {number} <ci{number}@example.com>",
+                    "-f", str(tmp_path / "policies"), "--now", fleet.now.isoformat(),
+                    "--state-dir", str(tmp_path / f"machine-{number}"),
+                    "--records", str(records.path),
+                ],
+                directory=tmp_path,
+                environment=os.environ,
+                stdout=written.fileno(),
+                stderr=written.fileno(),
+            )
+            for number in range(WRITERS)
+        ]  # fmt: skip
+        codes = [process.wait() for process in processes]
+    assert codes == [0] * WRITERS, output.read_text()
     names = [name for name in records.files(RECORDS_BRANCH) if name.startswith("records/")]
     assert len(names) == WRITERS

@@ -101,5 +101,5 @@ def test_a_pass_that_is_killed_anywhere_is_continued(
     fleet.write("policy.yaml", POLICY)
     fleet.write("promotion.yaml", PROMOTION)
     prepare(fleet)
-    with killer(fleet) as driver:
-        assert driver.everywhere(["sweep"], lambda: everything(fleet)) > 6
+    driver = killer(fleet)
+    assert driver.everywhere(["sweep"], lambda: everything(fleet)) > 6

@@ -153,8 +153,8 @@ def undisturbed(root: Path, draft: str) -> tuple[int, dict[str, object]]:
     """How many effects the commands have that nobody disturbs, and what they come to."""
     fleet = build(root / f"undisturbed-{draft}", draft)
     effects: list[int] = []
-    with killer(fleet) as killing:
-        live(fleet, draft, lambda *line: effects.append(killing.run(0, *line)[1]))
+    killing = killer(fleet)
+    live(fleet, draft, lambda *line: effects.append(killing.run(0, *line)[1]))
     return sum(effects), outcome(fleet)
 
 
@@ -179,7 +179,7 @@ def test_commands_killed_at_random_lose_nothing_of_a_set(
     points = sorted(random.Random(seed).sample(range(1, total + 1), KILLS_OF_A_LIFE))
     waits = [points[0], *(after - before for before, after in pairwise(points))]
     fleet = build(tmp_path / "live", draft)
-    with killer(fleet) as killing:
-        live(fleet, draft, partial(run_killed, killing, waits))
+    killing = killer(fleet)
+    live(fleet, draft, partial(run_killed, killing, waits))
     assert outcome(fleet) == wanted
     assert wanted["published"] == {"sites/ber": "v3", "sites/dub": "v3", "sites/fra": "v3"}

@@ -94,8 +94,8 @@ def test_a_move_that_is_killed_anywhere_is_continued(
                 refs[name][RENDERED] = fleet.repos[name].object_id(f"{RENDERED}^{{tree}}")
         return refs, lines
 
-    with killer(fleet) as driver:
-        assert driver.everywhere(["sweep"], outcome) > 4
+    driver = killer(fleet)
+    assert driver.everywhere(["sweep"], outcome) > 4
     (repository, path), _other = places
     assert fleet.repos[repository].file("main", f"{path}/notes.txt") == TEXT
     assert fleet.repos[repository].file("main", f"{path}/more.txt") == TEXT

@@ -188,8 +188,8 @@ def test_killed_anywhere_and_run_again_it_comes_to_the_same(
     """With `kill -9`, before each git process and each pack."""
     name, line = VERBS[case]
     fleet: Fleet = request.getfixturevalue(name)
-    with killer(fleet) as driver:
-        assert driver.everywhere(list(line), lambda: read_outcome(fleet)) > 5
+    driver = killer(fleet)
+    assert driver.everywhere(list(line), lambda: read_outcome(fleet)) > 5
 
 
 #   what is said in between, how many minutes pass, the line that is new then

@@ -320,8 +320,8 @@ def test_a_pass_that_is_killed_while_it_omits_refused_refs_is_continued(tmp_path
         conditions = [fleet.condition(path)[0] for path in ("sites/ams", "sites/ber")]
         return sorted(repo.refs()), repo.files("main"), conditions
 
-    with killer(fleet) as driver:
-        assert driver.everywhere(["sweep"], outcome, expected=3) > 10
+    driver = killer(fleet)
+    assert driver.everywhere(["sweep"], outcome, expected=3) > 10
     assert outcome()[2] == ["PushRefused", "Ready"]
     mend(repo)
     fleet.later(minutes=1).settle()

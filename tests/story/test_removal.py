@@ -323,10 +323,10 @@ def test_a_removal_that_is_killed_anywhere_is_finished_by_a_rerun(tmp_path: Path
         views = fleet.run("get", "targets", "-o", "json").views
         return edge.refs(), [it["target"] for it in views]
 
-    with killer(fleet) as driver:
-        line = ["remove", "monitoring", name, *ANN]
-        # once the status forgot it, there is nothing to run again
-        assert driver.everywhere(line, outcome) > 4
+    driver = killer(fleet)
+    line = ["remove", "monitoring", name, *ANN]
+    # once the status forgot it, there is nothing to run again
+    assert driver.everywhere(line, outcome) > 4
     assert [it for it in edge.files() if it.startswith(AMS)] == (
         [] if word == "Delete" else [f"{AMS}/{path}" for path in sorted(PACKAGE)]
     )

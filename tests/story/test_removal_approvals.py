@@ -562,6 +562,6 @@ def test_a_removal_that_is_killed_anywhere_is_continued(
         status = fleet.records().git("show", "fanout/default/default/monitoring^{tree}")
         return fleet.refs()["edge"], status
 
-    with killer(fleet) as killing:
-        assert killing.everywhere(command, outcome) > 1
+    killing = killer(fleet)
+    assert killing.everywhere(command, outcome) > 1
     assert (AMS in packages(fleet)) == (before is written)

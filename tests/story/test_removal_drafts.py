@@ -447,7 +447,7 @@ def test_a_pass_that_is_killed_anywhere_is_continued(
         status = fleet.records().git("show", "fanout/default/default/monitoring^{tree}")
         return fleet.refs()["edge"], status
 
-    with killer(fleet) as killing:
-        configure(fleet)
-        # The forge cannot be asked, which somebody has to mend.
-        assert killing.everywhere(["sweep"], outcome, expected=3) > 1
+    killing = killer(fleet)
+    configure(fleet)
+    # The forge cannot be asked, which somebody has to mend.
+    assert killing.everywhere(["sweep"], outcome, expected=3) > 1

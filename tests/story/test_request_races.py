@@ -147,7 +147,8 @@ def undisturbed(gitea: Gitea, tmp_path_factory: pytest.TempPathFactory) -> tuple
     """How many effects the passes have that nobody disturbs, and what they come to."""
     fleet = build(gitea, tmp_path_factory.mktemp("undisturbed") / "fleet")
     effects: list[int] = []
-    with mock.patch.dict(os.environ, fleet.environment()), killer(fleet) as killing:
+    with mock.patch.dict(os.environ, fleet.environment()):
+        killing = killer(fleet)
         fleet.configure(concurrency=1)
         live(fleet, lambda: effects.append(killing.run(0, "sweep")[1]))
     check_requests(fleet)
@@ -210,7 +211,8 @@ def test_passes_that_are_killed_leave_no_second_request(
         elif waits:
             waits[0] = max(1, waits[0] - effects)
 
-    with mock.patch.dict(os.environ, fleet.environment()), killer(fleet) as killing:
+    with mock.patch.dict(os.environ, fleet.environment()):
+        killing = killer(fleet)
         fleet.configure(concurrency=1)
         live(fleet, sweep)
     check_requests(fleet)

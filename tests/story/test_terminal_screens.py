@@ -5,8 +5,6 @@ import pty
 import re
 import select
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from pathlib import Path
 import pytest
 from companies import company
 from fleet import Fleet
+from preloaded import FANOUT, PreloadedProcess
 from pseudo_terminal import run_on_terminal
 
 COLOR = re.compile(r"\x1b\[[\d;]*m")
@@ -66,11 +65,11 @@ def watching(
 ) -> Iterator[Callable[[str], str]]:
     """Run a command that stays; yield a function that reads its output up to a text."""
     reading, writing = pty.openpty() if terminal else os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fanout", *arguments],
-        stdin=subprocess.DEVNULL,
+    process = PreloadedProcess(
+        [*FANOUT, *arguments],
+        directory=Path.cwd(),
+        environment={**os.environ, "TERM": kind},
         stdout=writing,
-        env={**os.environ, "TERM": kind},
     )
     os.close(writing)
 
@@ -122,12 +121,14 @@ def test_a_reader_that_stops_early_ends_the_command_without_a_word(
 ):
     reading, writing = os.pipe()
     os.close(reading)
-    ended = subprocess.run(
-        [sys.executable, "-m", "fanout", *line(fleet, *verb)],
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    os.close(writing)
-    assert (ended.returncode, ended.stderr) == (141, "")
+    errors = fleet.root / "errors"
+    with errors.open("wb") as written:
+        process = PreloadedProcess(
+            [*FANOUT, *line(fleet, *verb)],
+            directory=fleet.root,
+            environment=os.environ,
+            stdout=writing,
+            stderr=written.fileno(),
+        )
+        os.close(writing)
+        assert (process.wait(), errors.read_text()) == (141, "")
