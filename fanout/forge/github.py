@@ -1,0 +1,496 @@
+"""Pull requests on GitHub and GitHub Enterprise Server, by REST 2026-03-10 and by GraphQL.
+
+GraphQL is asked for what REST does not have: draft flags, the commit of a merge, the own login.
+REST names a bot `slug[bot]`. What an account must not see, GitHub answers with 404.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.errors import Conflict, Denied, Unavailable, Waiting
+from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
+from fanout.forge.api_calls import ApiCalls, message_of
+from fanout.forge.forge_http import ForgeHttp, ForgeResponse
+from fanout.plan.observation.observed_request import (
+    BranchFacts,
+    ChangedPaths,
+    CommitStatus,
+    GuardedMerge,
+    ObservedRequest,
+    ObservedReview,
+    RepositoryFacts,
+    RepositoryName,
+    RequestDraft,
+    RequestEdit,
+    RequestState,
+    ReviewVerdict,
+    StatusState,
+)
+from fanout.plan.pull_requests.call_limits import CallKind
+from fanout.ports import Forge
+from fanout.values import replace
+
+_TEAM_PREFIX = "team/"
+_MOST_FILES = 3000  # that GitHub lists of a request; it does not say that there are more
+_MOST_DESCRIPTION = 140  # characters of the description of a status
+_METHODS = {
+    MergeStyle.MERGE: "allow_merge_commit",
+    MergeStyle.SQUASH: "allow_squash_merge",
+    MergeStyle.REBASE: "allow_rebase_merge",
+}
+_VERDICTS = {
+    "APPROVED": ReviewVerdict.APPROVED,
+    "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
+    "COMMENTED": ReviewVerdict.COMMENTED,
+    # The dismissal takes the place of the verdict, and takes back whatever it was.
+    "DISMISSED": ReviewVerdict.APPROVED,
+}  # without PENDING, which nobody has submitted
+_STATUS_STATES = {
+    "success": StatusState.SUCCESS,
+    "pending": StatusState.PENDING,
+    "failure": StatusState.FAILURE,
+    "error": StatusState.FAILURE,
+}
+# Of check runs that have ended; a run that is neutral, skipped or out of date passes nothing.
+_CONCLUSIONS = {
+    "success": StatusState.SUCCESS,
+    "failure": StatusState.FAILURE,
+    "cancelled": StatusState.FAILURE,
+    "timed_out": StatusState.FAILURE,
+    "action_required": StatusState.FAILURE,
+    "startup_failure": StatusState.FAILURE,
+}
+_LOGIN = "query { viewer { login } }"
+_MERGE_COMMIT = """query($pull: ID!) {
+  nodes(ids: [$pull]) { ... on PullRequest { mergeCommit { oid } } }
+}"""
+_READY = """mutation($pull: ID!) {
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) { pullRequest { isDraft } }
+}"""
+_DRAFT = """mutation($pull: ID!) {
+  convertPullRequestToDraft(input: {pullRequestId: $pull}) { pullRequest { isDraft } }
+}"""
+
+
+class GitHubForge:
+    """Implementation of `fanout.ports.Forge` and of its abilities, but for search, on GitHub."""
+
+    def __init__(self, http: ForgeHttp, policy: str = "") -> None:
+        """Create a client whose calls count for a policy."""
+        self._http = http
+        self._calls = ApiCalls(http, policy, ("per_page", 100))
+
+    @property
+    def host(self) -> str:
+        """Return the host as the configuration names it."""
+        return self._http.access.host
+
+    @property
+    def account_digest(self) -> str:
+        """Return a digest of address and credential."""
+        return self._http.account_digest
+
+    def for_policy(self, policy: str) -> Forge:
+        """Return the same forge with calls counted for this policy."""
+        return GitHubForge(self._http, policy)
+
+    def share_creations(self, demand: Mapping[str, int]) -> None:
+        """Divide the requests that the host still takes in this hour among policies."""
+        self._http.share_creations(demand)
+
+    # ---- reading -------------------------------------------------------------------------------
+
+    def login(self) -> str:
+        """Return the login of the account that fanout has on the host."""
+        # REST has no answer for what acts for an App.
+        viewer = self._ask(_LOGIN, {}).child("viewer")
+        return "" if viewer is None else viewer.text("login")
+
+    def repository(self, name: RepositoryName) -> RepositoryFacts:
+        """Return the settings of a repository."""
+        return self._calls.read_one(_path(name), _read_repository)
+
+    def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
+        """Return the pull request of this number; None if there is none."""
+        found = self._calls.read_optional(
+            (*_path(repository), "pulls", str(number)),
+            lambda answer: (_read_request(answer), answer.text("node_id")),
+        )
+        if found is None:
+            self.repository(repository)  # raises Denied if the repository is hidden
+            return None
+        request, node = found
+        if request.state is not RequestState.MERGED:
+            return request
+        # Since 2026-03-10 REST has only the commit of a merge that is made by the call itself.
+        pulls = self._ask(_MERGE_COMMIT, {"pull": node}).children("nodes")
+        commits = [it.child("mergeCommit") for it in pulls]
+        [oid, *_] = (*(it.text("oid") for it in commits if it is not None), "")
+        return replace(request, merged_commit=oid)
+
+    def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
+        """Return the open pull requests to any branch, also those from other repositories."""
+        query = ("state", "open")
+        return self._calls.read_all((*_path(repository), "pulls"), _read_request, query)
+
+    def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
+        """Yield the closed and merged pull requests of an author, those changed last first."""
+        query = (("state", "closed"), ("sort", "updated"), ("direction", "desc"))
+        path = (*_path(repository), "pulls")
+        for page, _ in self._calls.read_pages(path, _read_request, *query):
+            yield from (it for it in page if it.author.lower() == author.lower())
+
+    def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
+        """Return the login of whoever closed a pull request last, or ""."""
+        events = self._calls.read_all(
+            (*_path(repository), "issues", str(request.number), "events"),
+            lambda answer: (answer.text("event"), _login(answer, "actor")),
+        )
+        return next((login for kind, login in reversed(events) if kind == "closed"), "")
+
+    def changed_paths(self, repository: RepositoryName, number: int) -> ChangedPaths:
+        """Return the paths of all files that differ between the head and the merge base."""
+        path = (*_path(repository), "pulls", str(number))
+
+        def read_head() -> str:
+            return self._calls.read_one(path, _read_request).head_commit
+
+        # The list does not name the commit that it is of.
+        head = read_head()
+        files = self._calls.read_all(
+            (*path, "files"),
+            lambda it: {it.text("filename"), it.text("previous_filename", "")} - {""},
+        )
+        is_whole = len(files) < _MOST_FILES and read_head() == head
+        return ChangedPaths(head if is_whole else "", frozenset().union(*files))
+
+    def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
+        """Return the submitted reviews of a pull request, oldest first."""
+        path = (*_path(repository), "pulls", str(number), "reviews")
+        submitted = [it for it in self._calls.read_all(path, _read_review) if it is not None]
+        return sorted(submitted, key=lambda review: review.instant)
+
+    def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
+        """Return the newest status or check run of each name and creator, newest first."""
+        path = (*_path(repository), "commits", commit)
+        statuses = self._calls.read_all((*path, "statuses"), _read_status, is_optional=True)
+        runs = self._calls.read_all(
+            (*path, "check-runs"),
+            _read_check_run,
+            ("filter", "latest"),
+            within="check_runs",
+            is_optional=True,
+        )
+        # Statuses are listed newest first; of those within one second that order remains.
+        newest: dict[tuple[str, str], CommitStatus] = {}
+        for status in sorted((*statuses, *runs), key=lambda it: it.instant, reverse=True):
+            newest.setdefault((status.context, status.creator), status)
+        return list(newest.values())
+
+    def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
+        """Return the rules of a branch; None if there is no such branch."""
+        path = _path(repository)
+        facts = self._calls.read_optional((*path, "branches", branch), _read_branch)
+        if facts is None:
+            self.repository(repository)  # raises Denied if the repository is hidden
+            return None
+        # Classic protection is in the answer about the branch, rulesets are not.
+        rules = self._calls.read_all((*path, "rules", "branches", branch), _read_rule)
+        return replace(
+            facts,
+            is_protected=facts.is_protected or bool(rules),
+            required_contexts=facts.required_contexts.union(*rules),
+        )
+
+    # ---- writing -------------------------------------------------------------------------------
+
+    def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
+        """Open a pull request."""
+        response = self._calls.write(
+            "POST",
+            (*_path(repository), "pulls"),
+            {
+                "head": draft.head_branch,
+                "base": draft.base_branch,
+                "title": draft.title,
+                "body": draft.text,
+                "draft": draft.is_draft,
+            },
+            expected=(422,),
+            kind=CallKind.CREATION,
+        )
+        if response.status == 422:
+            branches = f"from {draft.head_branch} to {draft.base_branch}"
+            words = _reasons(response)
+            if "Draft pull requests are not supported" in words:
+                raise Unavailable(
+                    f"{repository} takes no pull requests that are drafts",
+                    reason="ForgeRefuses",
+                    remedy="set pullRequest.draft: false in the PromotionPolicy",
+                )
+            raise Conflict(
+                f"{repository} takes no pull request {branches}: {self._http.quote(words)}",
+                reason="RemoteMoved",
+            )
+        return self._calls.parse("its answer to an opened request", response, _read_request)
+
+    def edit_request(
+        self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
+    ) -> None:
+        """Change title, draft flag, text or target branch of a pull request."""
+        path = (*_path(repository), "pulls", str(request.number))
+        present, node = request, ""
+        if edit.text is not None or edit.is_draft is not None:
+            # GitHub keeps no version of a text: it is compared right before it is written.
+            present, node = self._calls.read_one(
+                path, lambda answer: (_read_request(answer), answer.text("node_id"))
+            )
+        if edit.text is not None and present.text != request.text:
+            raise Conflict(
+                f"somebody changed the text of pull request {request.number} of {repository}",
+                reason="RemoteMoved",
+            )
+        changes = {"title": edit.title, "body": edit.text, "base": edit.base_branch}
+        if body := {name: value for name, value in changes.items() if value is not None}:
+            self._calls.write("PATCH", path, body)
+        if edit.is_draft is not None and edit.is_draft != present.is_draft:
+            self._ask(_DRAFT if edit.is_draft else _READY, {"pull": node}, kind=CallKind.WRITE)
+
+    def close_request(self, repository: RepositoryName, number: int) -> None:
+        """Close a pull request without merging it. Raises Conflict if it was merged."""
+        path = (*_path(repository), "pulls", str(number))
+        response = self._calls.write("PATCH", path, {"state": "closed"}, expected=(422,))
+        closed = response.status != 422 and self._calls.parse("its answer", response, _read_request)
+        if not closed or closed.state is RequestState.MERGED:
+            raise Conflict(
+                f"pull request {number} of {repository} is not open any more", reason="RemoteMoved"
+            )
+
+    def create_label(self, repository: RepositoryName, name: str) -> None:
+        """Create no label: GitHub creates one when it is named."""
+
+    def add_labels(
+        self, repository: RepositoryName, request: ObservedRequest, labels: Collection[str]
+    ) -> None:
+        """Add labels to a pull request, which keeps its others."""
+        if missing := sorted(set(labels) - request.labels):
+            path = (*_path(repository), "issues", str(request.number), "labels")
+            self._calls.write("POST", path, {"labels": missing})
+
+    def request_reviews(
+        self, repository: RepositoryName, number: int, reviewers: Collection[str]
+    ) -> Collection[str]:
+        """Ask people, or `team/NAME`, for a review; return those who cannot be asked."""
+        if not reviewers or self._ask_for_review(repository, number, reviewers):
+            return ()
+        # GitHub refuses all of them for one who has no access, and for the author.
+        return [
+            reviewer
+            for reviewer in sorted(reviewers)
+            if not self._ask_for_review(repository, number, [reviewer])
+        ]
+
+    def set_status(self, repository: RepositoryName, commit: str, status: CommitStatus) -> None:
+        """Set a status of a commit; creator and instant are the host's to say."""
+        self._calls.write(
+            "POST",
+            (*_path(repository), "statuses", commit),
+            {
+                "context": status.context,
+                "state": str(status.state),
+                "description": status.description[:_MOST_DESCRIPTION],
+                "target_url": status.url,
+            },
+        )
+
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
+        """Merge a pull request if its head is the commit that was judged."""
+        where = f"pull request {merge.number} of {repository}"
+        path = (*_path(repository), "pulls", str(merge.number))
+        response = self._calls.write(
+            "PUT",
+            (*path, "merge"),
+            {
+                "sha": merge.head_commit,
+                "merge_method": merge.style.lower(),
+                "commit_title": merge.subject,
+                "commit_message": merge.body,
+            },
+            expected=(404, 405, 409),
+        )
+        words = message_of(response)
+        if response.status == 404:
+            self.repository(repository)  # raises Denied if the repository is hidden
+            raise Conflict(f"{where} is not open any more", reason="RemoteMoved")
+        if response.status == 409:
+            raise Conflict(f"{where} is not as observed: {words}", reason="RemoteMoved")
+        if response.status == 405:
+            quoted = self._http.quote(words) or "status 405"
+            raise Waiting(f"{where} cannot be merged now: {quoted}", reason="ForgeRefuses")
+
+    # ---- calls ---------------------------------------------------------------------------------
+
+    def _ask_for_review(
+        self, repository: RepositoryName, number: int, reviewers: Collection[str]
+    ) -> bool:
+        teams = [it.removeprefix(_TEAM_PREFIX) for it in reviewers if it.startswith(_TEAM_PREFIX)]
+        people = [it for it in reviewers if not it.startswith(_TEAM_PREFIX)]
+        # Without the right to read members, 403 answers for teams.
+        response = self._calls.write(
+            "POST",
+            (*_path(repository), "pulls", str(number), "requested_reviewers"),
+            {"reviewers": sorted(people), "team_reviewers": sorted(teams)},
+            expected=(403, 404, 422),
+        )
+        return 200 <= response.status < 300
+
+    def _ask(
+        self, document: str, variables: Mapping[str, Any], kind: CallKind = CallKind.READ
+    ) -> AnswerObject:
+        """Return `data` of the answer to a GraphQL document. Raises Denied for an error in it."""
+        body = {"query": document, "variables": variables}
+        response = self._calls.write("POST", ("graphql",), body, kind=kind)
+        answer = self._calls.parse("a GraphQL query", response, lambda it: it)
+        if errors := answer.children("errors"):
+            words = self._http.quote(errors[0].text("message", ""))
+            raise Denied(f"{self.host} refuses a GraphQL query: {words}", reason="ForgeDenied")
+        data = answer.child("data")
+        if data is None:
+            raise self._calls.malformed("a GraphQL query", "data is missing")
+        return data
+
+
+def _path(repository: RepositoryName) -> tuple[str, ...]:
+    return ("repos", repository.owner, repository.name)
+
+
+def _reasons(response: ForgeResponse) -> str:
+    """Return the sentences of a refused request, in one line."""
+    errors = response.data.get("errors") if isinstance(response.data, Mapping) else None
+    sentences = [
+        error.get("message") or f"{error.get('field')} is {error.get('code')}"
+        for error in errors or []
+        if isinstance(error, Mapping)
+    ]
+    return "; ".join(map(str, sentences)) or message_of(response)
+
+
+def _login(answer: AnswerObject, name: str) -> str:
+    child = answer.child(name)
+    return "" if child is None else child.text("login")
+
+
+def _read_name(answer: AnswerObject) -> RepositoryName:
+    owner, _, name = answer.text("full_name").rpartition("/")
+    return RepositoryName(owner, name)
+
+
+def _read_repository(answer: AnswerObject) -> RepositoryFacts:
+    rights = answer.child("permissions")
+    return RepositoryFacts(
+        name=_read_name(answer),
+        default_branch=answer.text("default_branch"),
+        is_archived=answer.flag("archived"),
+        has_requests=answer.flag("has_pull_requests"),
+        may_push=rights is not None and rights.flag("push"),
+        merge_styles=frozenset(
+            style for style, setting in _METHODS.items() if answer.flag(setting)
+        ),
+    )
+
+
+def _read_request(answer: AnswerObject) -> ObservedRequest:
+    head, base = answer.child("head"), answer.child("base")
+    if head is None or base is None:
+        raise MalformedAnswer("head or base is missing")
+    head_repository = head.child("repo")
+    merged = answer.optional_instant("merged_at")
+    return ObservedRequest(
+        number=answer.number("number"),
+        url=answer.text("html_url"),
+        state=RequestState.MERGED if merged else RequestState(answer.text("state")),
+        is_draft=answer.flag("draft"),
+        title=answer.text("title"),
+        text=answer.text("body", ""),
+        author=_login(answer, "user"),
+        labels=frozenset(label.text("name") for label in answer.children("labels")),
+        reviewers=frozenset(
+            [user.text("login") for user in answer.children("requested_reviewers")]
+            + [_TEAM_PREFIX + team.text("slug") for team in answer.children("requested_teams")]
+        ),
+        head_repository=None if head_repository is None else _read_name(head_repository),
+        head_branch=head.text("ref"),
+        head_commit=head.text("sha"),
+        base_branch=base.text("ref"),
+        created=answer.instant("created_at"),
+        updated=answer.instant("updated_at"),
+        closed=answer.optional_instant("closed_at"),
+        merged=merged,
+        merged_by=_login(answer, "merged_by"),
+    )
+
+
+def _read_review(answer: AnswerObject) -> ObservedReview | None:
+    state = answer.text("state")
+    verdict = _VERDICTS.get(state)
+    if verdict is None:
+        return None
+    return ObservedReview(
+        reviewer=_login(answer, "user"),
+        verdict=verdict,
+        commit=answer.text("commit_id", ""),
+        instant=answer.instant("submitted_at"),
+        is_dismissed=state == "DISMISSED",
+        url=answer.text("html_url", ""),
+    )
+
+
+def _read_status(answer: AnswerObject) -> CommitStatus:
+    return CommitStatus(
+        context=answer.text("context"),
+        # A state of a later version is not taken for a success.
+        state=_STATUS_STATES.get(answer.text("state"), StatusState.PENDING),
+        creator=_login(answer, "creator"),
+        instant=answer.instant("created_at"),
+        description=answer.text("description", ""),
+        url=answer.text("target_url", ""),
+    )
+
+
+def _read_check_run(answer: AnswerObject) -> CommitStatus:
+    app = answer.child("app")
+    instant = answer.optional_instant("completed_at") or answer.optional_instant("started_at")
+    if instant is None:
+        raise MalformedAnswer("started_at is missing")
+    return CommitStatus(
+        context=answer.text("name"),
+        state=_CONCLUSIONS.get(answer.text("conclusion", ""), StatusState.PENDING),
+        creator="" if app is None else f"{app.text('slug')}[bot]",
+        instant=instant,
+        url=answer.text("html_url", ""),
+    )
+
+
+def _read_branch(answer: AnswerObject) -> BranchFacts:
+    commit, protection = answer.child("commit"), answer.child("protection")
+    if commit is None:
+        raise MalformedAnswer("commit is missing")
+    checks = protection.child("required_status_checks") if protection is not None else None
+    return BranchFacts(
+        commit=commit.text("sha"),
+        is_protected=answer.flag("protected"),
+        required_contexts=checks.texts("contexts") if checks is not None else frozenset(),
+        required_approvals=0,
+        may_push=True,
+        may_merge=True,
+    )
+
+
+def _read_rule(answer: AnswerObject) -> frozenset[str]:
+    """Return the contexts that a rule of a ruleset requires."""
+    parameters = answer.child("parameters")
+    if answer.text("type") != "required_status_checks" or parameters is None:
+        return frozenset()
+    required = parameters.children("required_status_checks")
+    return frozenset(it.text("context") for it in required)
