@@ -15,6 +15,7 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
+from fanout.plan.observation.merge_outcome import MergeOutcome
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ChangedPaths,
@@ -409,11 +410,11 @@ class BranchReader(Protocol):
 class RequestMerger(Protocol):
     """Ability of a forge to merge a pull request only if its head is a given commit."""
 
-    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
-        """Merge a pull request.
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> MergeOutcome:
+        """Ask the host to merge a pull request; return what it made of that.
 
-        Raises Conflict if its head is another commit, and Waiting (ForgeRefuses, or
-        MergeStyleForbidden) if the host does not merge it now; a later pass asks again.
+        Of one that the host has accepted already it is asked again without harm. Raises Conflict
+        if the head is another commit, or the request is not open any more.
         """
 
 

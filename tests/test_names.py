@@ -120,9 +120,9 @@ ENGLISH = """
 """
 # Programs that host repositories, and the calls to them.
 FORGES = """
-    breaker call circuit closing deferred enforcement estimate gitea governor host hosts
+    accepted breaker call circuit closing deferred enforcement estimate gitea governor host hosts
     installation installations limited
-    queued rate request requests review reviews sliding
+    mergeability queued rate refusal request requests review reviews route sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

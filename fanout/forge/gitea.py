@@ -10,9 +10,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Unavailable, Waiting
+from fanout.errors import Conflict, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
     BranchFacts,
     ChangedPaths,
@@ -286,7 +287,7 @@ class GiteaForge:
             },
         )
 
-    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> Merged | Refused:
         """Merge a pull request if its head is the commit that was judged."""
         response = self._write(
             "POST",
@@ -301,7 +302,7 @@ class GiteaForge:
             expected=(404, 405, 409),
         )
         if 200 <= response.status < 300:
-            return
+            return Merged()  # the answer is empty
         words = _message(response)
         where = f"pull request {merge.number} of {repository}"
         if response.status == 404:
@@ -309,14 +310,12 @@ class GiteaForge:
             raise Conflict(f"{where} is not open any more", reason="RemoteMoved")
         if "head out of date" in words or "already merged" in words:
             raise Conflict(f"{where} is not as observed: {words}", reason="RemoteMoved")
-        if "merge style" in words:
-            raise Waiting(
-                f"{repository} does not allow to merge by {merge.style}",
-                reason="MergeStyleForbidden",
-                remedy="allow it in the repository's settings, or set mergeStyle",
-            )
         quoted = self._http.quote(words) or f"status {response.status}"
-        raise Waiting(f"{where} cannot be merged now: {quoted}", reason="ForgeRefuses")
+        if "merge style" in words:
+            return Refused(RefusalKind.STYLE_FORBIDDEN, quoted)
+        # "Please try again later" is the answer while Gitea checks for conflicts, and to a conflict
+        # as well: no refusal is sure to end by itself.
+        return Refused(RefusalKind.NOT_NOW, quoted)
 
     # ---- calls ---------------------------------------------------------------------------------
 

@@ -12,9 +12,10 @@ from forge_proxy import Fault, ForgeProxy, proxying
 from gitea_server import ADMIN, Gitea, await_condition
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Denied, Unavailable, Waiting
+from fanout.errors import Conflict, Denied, Unavailable
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
+from fanout.plan.observation.merge_outcome import Merged, MergeOutcome, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
     CommitStatus,
@@ -77,10 +78,10 @@ class Place:
         assert observed is not None
         return observed
 
-    def merge(self, request: ObservedRequest, **options: object) -> None:
+    def merge(self, request: ObservedRequest, **options: object) -> MergeOutcome:
         """Merge as soon as the server has found out whether it can be merged."""
         self.gitea.await_checks(self.name.owner)
-        self.forge.merge_request(self.name, merge_of(request, **options))
+        return self.forge.merge_request(self.name, merge_of(request, **options))
 
     def protect(self, **rules: object) -> None:
         rule = {"rule_name": "main", "enable_push": True, **rules}
@@ -97,6 +98,13 @@ def merge_of(request: ObservedRequest, **options) -> GuardedMerge:
         **options,
     }
     return GuardedMerge(**values)
+
+
+def refusal_of(place: Place, request: ObservedRequest, **options: object) -> Refused:
+    """Return what the host says of a merge that it refuses."""
+    outcome = place.merge(request, **options)
+    assert isinstance(outcome, Refused)
+    return outcome
 
 
 @pytest.fixture(scope="session")
@@ -478,8 +486,7 @@ def test_a_check_without_contexts_requires_every_status(place):
     place.gitea.post(
         f"{place.path}/statuses/{opened.head_commit}", {"context": "x", "state": "failure"}
     )
-    with pytest.raises(Waiting, match="status checks"):
-        place.merge(opened)
+    assert "status checks" in refusal_of(place, opened).words
 
 
 def test_a_branch_that_there_is_not(place):
@@ -491,7 +498,7 @@ def test_a_branch_that_there_is_not(place):
 
 def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
     opened = place.open()
-    place.merge(opened)
+    assert place.merge(opened) == Merged()
     merged = place.seen(opened)
     assert (merged.state, merged.merged_by) == (RequestState.MERGED, BOT)
     assert merged.merged is not None
@@ -525,17 +532,15 @@ def test_a_head_that_was_not_evaluated_is_not_merged(place):
 
 def test_a_draft_is_not_merged(place):
     opened = place.open(is_draft=True)
-    with pytest.raises(Waiting, match="cannot be merged now: Work in progress") as failure:
-        place.merge(opened)
-    assert failure.value.reason == "ForgeRefuses"
+    refused = refusal_of(place, opened)
+    assert refused.words.startswith("Work in progress")
+    assert (refused.kind, refused.reason) == (RefusalKind.NOT_NOW, "ForgeRefuses")
 
 
 def test_a_request_under_branch_protection_is_not_merged(place):
     place.protect(required_approvals=1)
     opened = place.open()
-    with pytest.raises(Waiting, match="cannot be merged now") as failure:
-        place.merge(opened)
-    assert failure.value.reason == "ForgeRefuses"
+    assert refusal_of(place, opened).reason == "ForgeRefuses"
     review(place, opened.number, "ada", "APPROVED", opened.head_commit)
     place.merge(opened)
     assert place.seen(opened).state is RequestState.MERGED
@@ -544,17 +549,15 @@ def test_a_request_under_branch_protection_is_not_merged(place):
 def test_a_style_that_the_repository_forbids(place):
     place.gitea.ask("PATCH", place.path, {"allow_squash_merge": False})
     opened = place.open()
-    with pytest.raises(Waiting, match="does not allow to merge by Squash") as failure:
-        place.merge(opened, style=MergeStyle.SQUASH)
-    assert failure.value.reason == "MergeStyleForbidden"
+    refused = refusal_of(place, opened, style=MergeStyle.SQUASH)
+    assert (refused.kind, refused.reason) == (RefusalKind.STYLE_FORBIDDEN, "MergeStyleForbidden")
 
 
 def test_conflicts_are_not_merged(place):
     opened = place.open()
     place.commit("main", f"{HEAD.replace('/', '-')}.yaml", "a: 2\n", by=ADMIN)
-    with pytest.raises(Waiting) as failure:
-        place.merge(opened)
-    assert failure.value.reason == "ForgeRefuses"
+    refused = refusal_of(place, opened)
+    assert (refused.reason, refused.is_retryable) == ("ForgeRefuses", False)
     assert place.seen(opened).state is RequestState.OPEN
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.observation.merge_outcome import Accepted
 from fanout.values import Value, field
 
 
@@ -73,6 +74,7 @@ class ObservedRequest(RequestDraft, kw_only=True):
 
     `title` is without the prefix by which some forges mark drafts. `text_version` counts the
     changes of the text where the forge does, so that no change of a person is overwritten.
+    `accepted`: the host has accepted its merge, by whomever, and has not made it.
     """
 
     number: int
@@ -90,6 +92,7 @@ class ObservedRequest(RequestDraft, kw_only=True):
     merged_by: str = ""
     merged_commit: str = ""  # on the base branch
     text_version: int = 0
+    accepted: Accepted | None = None
 
     def is_from(self, repository: RepositoryName) -> bool:
         """Return whether its head is a branch of this repository; hosts ignore case in names."""

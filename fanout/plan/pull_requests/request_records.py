@@ -153,7 +153,9 @@ def apply_result(line: RequestLine | None, latest: RequestLine) -> RequestLine |
     if line is None or line.number != latest.number:
         line = _begin_line(line, latest.number, latest.url)
     if latest.head and latest.head != line.head:
-        line = replace(line, refused=None, refused_since=None, refusal_reason="", refusal="")
+        line = replace(
+            line, refused=None, refused_since=None, refusal_reason="", refusal="", retryable=False
+        )
     if latest.head:
         line = replace(line, head=latest.head, status=latest.status)
     if latest.state == RequestState.MERGED:
@@ -166,4 +168,5 @@ def apply_result(line: RequestLine | None, latest: RequestLine) -> RequestLine |
         refused_since=line.refused_since or line.refused or latest.refused,
         refusal_reason=latest.refusal_reason,
         refusal=latest.refusal,
+        retryable=latest.retryable,
     )

@@ -12,10 +12,18 @@ from datetime import datetime
 from functools import partial
 from threading import Lock
 
-from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
+from fanout.api.reasons import Reason
+from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
 from fanout.plan.actions import ActionKind, RequestChange
+from fanout.plan.observation.merge_outcome import (
+    Accepted,
+    MergeOutcome,
+    RefusalKind,
+    Refused,
+)
 from fanout.plan.observation.observed_request import (
     CommitStatus,
+    GuardedMerge,
     ObservedRequest,
     RepositoryName,
     RequestState,
@@ -36,7 +44,7 @@ class RequestOutcome:
 
     `line` is what to record of the request, or None where none is known. It has a head and a status
     if the status was set, a refusal if a merge was refused, and is closed if fanout closed it.
-    Actions without an error were done.
+    Actions without an error were done: a merge that the host only accepted has one.
     """
 
     _: KW_ONLY
@@ -107,6 +115,7 @@ class _RequestRun:
     _head: str = ""  # of the branch after the push
     _request: ObservedRequest | None = None
     _status_head: str = ""  # where the status was set
+    _refused: Refused | None = None
 
     def find_head(self, push_result: PushedChange | FanoutError | None) -> None:
         """Find the head of the branch; a failed push fails all calls that are about its result."""
@@ -148,11 +157,7 @@ class _RequestRun:
             return
         self._make(ActionKind.MERGE_REQUEST)
         error = self.outcome.errors.get(ActionKind.MERGE_REQUEST)
-        # A call that was not made is no refusal: the next pass plans it again.
-        refusal = None
-        if isinstance(error, Waiting) and not isinstance(error, RateLimited):
-            refusal = error
-        self._note(RequestState.MERGED if error is None else RequestState.OPEN, refusal)
+        self._note(RequestState.MERGED if error is None else RequestState.OPEN, error)
 
     def _make(self, kind: ActionKind) -> None:
         """Make the calls of a kind if they are wanted and possible, and keep their error."""
@@ -207,17 +212,22 @@ class _RequestRun:
                 raise Unavailable(
                     "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
                 )
-            forge.merge_request(repository, change.merge)
+            outcome = forge.merge_request(repository, change.merge)
+            self._refused = outcome if isinstance(outcome, Refused) else None
+            check_merge(repository, change.merge, outcome)
 
     def _add_labels(self, forge: Forge, repository: RepositoryName) -> None:
         if self._request is not None and self.change.added_labels:
             with self.label_lock:
                 forge.add_labels(repository, self._request, self.change.added_labels)
 
-    def _note(self, state: RequestState, refusal: Waiting | None = None) -> None:
+    def _note(self, state: RequestState, merge_error: FanoutError | None = None) -> None:
         if self._request is None:
             return
         status = self.change.status
+        # A call that was not made or not answered is no refusal: the next pass plans it again.
+        refused = self._refused
+        refusal = merge_error if refused is not None else None
         self.outcome.line = RequestLine(
             number=self._request.number,
             state=state.value,
@@ -227,4 +237,27 @@ class _RequestRun:
             refused=self.now if refusal is not None else None,
             refusal_reason=str(refusal.reason) if refusal is not None else "",
             refusal=refusal.problem if refusal is not None else "",
+            retryable=refused is not None and refused.is_retryable,
         )
+
+
+def check_merge(repository: RepositoryName, merge: GuardedMerge, outcome: MergeOutcome) -> None:
+    """Raise Waiting, with what the host says, unless it has merged the request."""
+    where = f"pull request {merge.number} of {repository}"
+    if isinstance(outcome, Accepted):
+        raise Waiting(f"{where} is {outcome.describe()}", reason=Reason.MERGE_ACCEPTED)
+    if not isinstance(outcome, Refused):
+        return
+    if outcome.kind is RefusalKind.STYLE_FORBIDDEN:
+        raise Waiting(
+            f"{repository} does not allow to merge by {merge.style}",
+            reason=outcome.reason,
+            remedy="allow it in the repository's settings, or set mergeStyle",
+        )
+    remedy = ""
+    if outcome.kind is RefusalKind.SIGNATURE_REQUIRED:
+        remedy = "set mergeStyle to Squash, or remove the rule that requires signatures"
+    elif outcome.kind is RefusalKind.QUEUE_REQUIRED:
+        remedy = "allow fanout's account to merge past the merge queue"
+    problem = f"{where} cannot be merged now: {outcome.words}"
+    raise Waiting(problem, reason=outcome.reason, remedy=remedy)

@@ -1,0 +1,64 @@
+"""Holds by what a forge makes of merges: rules that forbid one, refusals, and accepted ones."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from fanout.api.promotion_policy import MergeStyle
+from fanout.api.reasons import Reason
+from fanout.api.results import Hold
+from fanout.plan import plan_wording
+from fanout.plan.observation.observed_request import ForgeState, ObservedRequest, RequestFacts
+from fanout.plan.records.policy_status import RequestLine
+
+REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
+
+
+def find_acceptance_hold(host: str, request: ObservedRequest) -> Hold | None:
+    """Return the hold of a request whose merge the host has accepted and not made, or None."""
+    if request.accepted is None:
+        return None
+    sentence = f"its pull request {request.number} is {request.accepted.describe()}"
+    return Hold(Reason.MERGE_ACCEPTED, sentence, host)
+
+
+def find_merge_hold(
+    forge: ForgeState, facts: RequestFacts, line: RequestLine | None, style: MergeStyle
+) -> Hold | None:
+    """Return why the forge does not merge a request in this style, as far as it is known.
+
+    What rules say comes first: it is known before anything is merged.
+    """
+    if forge.repository is not None and style not in forge.repository.merge_styles:
+        sentence = (
+            f"{forge.repository.name} forbids merging by {style}; allow it there or change"
+            " mergeStyle"
+        )
+        return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
+    return find_refusal_hold(facts, line)
+
+
+def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | None:
+    """Return the hold of a request whose head the forge has refused to merge, or None.
+
+    It stands until the forge takes the merge, or the branch has another head. It has no end that
+    time brings, but for the first answer that promises one: most refusals last until a person does
+    something.
+    """
+    if line is None or line.refused is None or line.head != facts.request.head_commit:
+        return None
+    since = line.refused_since or line.refused
+    if line.retryable and since == line.refused:
+        until = line.refused + REFUSAL_PAUSE
+        return Hold(line.refusal_reason, line.refusal, plan_wording.NEXT_RUN, since, until)
+    return Hold(
+        line.refusal_reason,
+        line.refusal,
+        "whoever can meet what the forge asks for; each pass asks it again",
+        since,
+    )
+
+
+def find_retry_time(lines: Iterable[RequestLine], now: datetime) -> datetime | None:
+    """Return when the first of the refused merges is asked for again, or None."""
+    times = (it.refused + REFUSAL_PAUSE for it in lines if it.refused is not None)
+    return min((it for it in times if it > now), default=None)

@@ -1,0 +1,81 @@
+"""A forge in memory, of no host: it gives the answers that a test wants to merges and edits."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from forge_states import HOST, REF, REMOTE, request
+
+from fanout.errors import FanoutError
+from fanout.plan.actions import RequestChange
+from fanout.plan.observation.merge_outcome import Merged, MergeOutcome
+from fanout.plan.observation.observed_request import (
+    CommitStatus,
+    GuardedMerge,
+    ObservedRequest,
+    RepositoryName,
+    RequestEdit,
+)
+from fanout.ports import Forge
+
+EDGE = RepositoryName("org", "edge")
+
+
+@dataclass
+class ForgeDouble:
+    """Forge and directory at once; `calls` has what was asked, in order."""
+
+    merge_outcome: MergeOutcome | FanoutError = field(default_factory=Merged)
+    label_error: FanoutError | None = None
+    present: ObservedRequest = field(default_factory=lambda: request().request)
+    calls: list[str] = field(default_factory=list)
+    host: str = HOST
+
+    def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
+        assert url == REMOTE.url
+        return cast(Forge, self), EDGE
+
+    def for_policy(self, policy: str) -> Forge:
+        return cast(Forge, self)
+
+    def share_creations(self, demand: Mapping[str, int]) -> None:
+        assert not demand
+
+    def edit_request(
+        self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
+    ) -> None:
+        self.calls.append("edit")
+
+    def add_labels(
+        self, repository: RepositoryName, request: ObservedRequest, labels: Collection[str]
+    ) -> None:
+        self.calls.append(f"labels {' '.join(labels)}")
+        if self.label_error is not None:
+            raise self.label_error
+
+    def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
+        return ()
+
+    def set_status(self, repository: RepositoryName, commit: str, status: CommitStatus) -> None:
+        self.calls.append(f"status {status.state}")
+
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> MergeOutcome:
+        self.calls.append("merge")
+        if isinstance(self.merge_outcome, FanoutError):
+            raise self.merge_outcome
+        return self.merge_outcome
+
+
+def change_of(**fields: object) -> RequestChange:
+    """Return a change of the request that `forge_states` has."""
+    shown = request().request
+    values = {
+        "remote": REMOTE,
+        "repository": REMOTE.url,
+        "policy": "default/monitoring",
+        "head_ref": REF,
+        "head_commit": shown.head_commit,
+        "request": shown,
+        **fields,
+    }
+    return RequestChange(**values)  # type: ignore[arg-type]
