@@ -274,7 +274,7 @@ class Forge(Protocol):
 
     @property
     def account_digest(self) -> str:
-        """Return a digest of address and credential: with others, other things are shown."""
+        """Return a digest of address and account: another one is shown other things."""
 
     def for_policy(self, policy: str) -> "Forge":
         """Return the same forge with calls counted for this policy."""

@@ -97,10 +97,10 @@ TECHNICAL = """
     root round rule rules run runner scalar scalars script search searched sequence serialized
     series session set setting settings setup shape shared size span serve server signatures
     routes sorting
-    splice startup state statement statuses step steps
+    splice startup state statement static statuses step steps
     store stored style subject submitted substring syntax table tables task
     telemetry terminal text texts
-    throttling time timeline timer times timestamps traceback trip type types union unit units
+    throttling time timeline timer times timestamps token tokens traceback trip type types union unit units
     user value
     values variables verb verbs view views violation warnings whole wide worker workers writer zone
 """

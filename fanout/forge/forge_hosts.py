@@ -1,7 +1,7 @@
 """Clients of the hosts that a FanoutConfiguration lists, by the URLs of Repositories.
 
-There is one client for each host, so one governor counts all calls with its credential. This
-module loads httpx2: it is imported where hosts are configured, and nowhere else.
+There is one client for each account of a host, so one governor counts all calls of the account.
+This module loads httpx2: it is imported where hosts are configured, and nowhere else.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""JSON over HTTP to the API of one host, with one credential.
+"""JSON over HTTP to the API of one host, for one account.
 
-Every call of fanout to a forge is made here, under one governor for each host and credential.
+Every call of fanout to a forge is made here, under one governor for each host and account.
 
 Connections are asynchronous, in a thread of their own: only so a call has one deadline for all of
 it. A server that sends a byte now and then never exceeds the timeout of a read.
@@ -14,7 +14,7 @@ import json
 import ssl
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
@@ -24,10 +24,11 @@ import httpx2
 
 from fanout.api.durations import parse_http_date, parse_retry_after
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
+from fanout.forge.access_tokens import StaticToken, TokenSource
 from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Governor, instant_after
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
-from fanout.ports import Credentials, authorization_header
+from fanout.ports import Credentials
 from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor
 from fanout.values import Value
@@ -50,13 +51,19 @@ class HttpLimits(Value):
 
 
 class HostAccess(Value):
-    """Address of a host's API, and the credential for it."""
+    """Address of a host's API, and the secret for it."""
 
-    host: str  # as messages name it: "git.example.com"
+    host: str  # "git.example.com"
     api: str  # "https://git.example.com/api/v1"
     secret: Credentials
     secret_name: str = ""
     certificate_authority: str = ""  # PEM; empty: the secret's, else the system's authorities
+    owner: str = ""  # of the repositories, where each owner has an account and limits of its own
+
+    @property
+    def name(self) -> str:
+        """Return the host as messages about its limits name it: with the owner, if there is one."""
+        return f"{self.host}/{self.owner}" if self.owner else self.host
 
 
 class ForgeCall(Value):
@@ -101,8 +108,12 @@ class HostTimeout(HostFailure):
     """A host gave no answer in time; other calls would wait for as long."""
 
 
+class TokenRefused(Denied):
+    """A host does not accept the header of a call, and did not carry it out (401)."""
+
+
 class ForgeHttp:
-    """Client of one host; `close` ends its thread and connections. Thread-safe."""
+    """Client of one account of a host; `close` ends its thread and connections. Thread-safe."""
 
     def __init__(
         self,
@@ -110,23 +121,29 @@ class ForgeHttp:
         call_limits: CallLimits | None = None,
         http_limits: HttpLimits | None = None,
         events: EventCounters | None = None,
+        tokens: TokenSource | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
-        """Create a client, which counts its calls in `events`. Raises Denied, InvalidInput."""
+        """Create a client, which counts its calls in `events`. Raises Denied, InvalidInput.
+
+        `tokens`: default: the token of the secret. `redactor` knows the secrets that `tokens` has.
+        """
         self.access = access
         self._limits = http_limits or HttpLimits()
         self._governor = Governor(call_limits or CallLimits())
         self._events = events or EventCounters()
         self._breaker = CircuitBreaker()
-        self._redactor = Redactor()
+        self._redactor = redactor or Redactor()
         self._redactor.register(access.secret.password, access.secret.username)
         try:
-            self._authorization = authorization_header(access.secret)
+            self._tokens = tokens or StaticToken(access.secret)
         except Denied as error:
             raise Denied(
                 f"{access.host} cannot be called: {error.problem}", reason=error.reason
             ) from None
-        account = f"{access.api}\0{self._authorization}"
+        account = f"{access.api}\0{self._tokens.identity}"
         self.account_digest = hashlib.sha256(account.encode()).hexdigest()
+        self._clock_offset = timedelta()  # how far the host's clock is ahead
         authority = access.certificate_authority or access.secret.certificate_authority
         if not authority:
             self._tls = httpx2.create_ssl_context()
@@ -145,10 +162,17 @@ class ForgeHttp:
         """Make a call and return its answer.
 
         A read without a usable answer is made once more. A write is not: only looking tells
-        whether it was carried out. Raises Denied, RateLimited, Unavailable.
+        whether it was carried out. Both are where a token ended. Raises Denied, RateLimited,
+        Unavailable.
         """
         connection = self._connect()
-        return connection.run(self._send(connection, call))
+        authorization = self._tokens.authorization()
+        try:
+            return connection.run(self._send(connection, call, authorization))
+        except TokenRefused:
+            if not self._tokens.renew(authorization, self._clock_offset):
+                raise
+        return connection.run(self._send(connection, call, self._tokens.authorization()))
 
     def share_creations(self, demand: Mapping[str, int]) -> None:
         """Divide the creations left in this hour among policies, by what each of them wants."""
@@ -196,16 +220,17 @@ class ForgeHttp:
                         "Accept": "application/json",
                         # A small compressed answer can expand beyond all limits of size.
                         "Accept-Encoding": "identity",
-                        "Authorization": self._authorization,
                     },
                 )
-                queue = CallQueue(self._governor, self.access.host, monotonic)
+                queue = CallQueue(self._governor, self.access.name, monotonic)
                 self._connection = _Connection(client, queue)
             return self._connection
 
-    async def _send(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
+    async def _send(
+        self, connection: "_Connection", call: ForgeCall, authorization: str
+    ) -> ForgeResponse:
         try:
-            return await self._send_once(connection, call)
+            return await self._send_once(connection, call, authorization)
         except (CallDeferred, HostTimeout):
             raise
         except (HostFailure, RateLimited) as error:
@@ -213,16 +238,19 @@ class ForgeHttp:
                 raise
             failure = error
         try:
-            return await self._send_once(connection, call)
+            return await self._send_once(connection, call, authorization)
         except CallDeferred:
             raise failure from None  # what the host answered says more
 
-    async def _send_once(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
+    async def _send_once(
+        self, connection: "_Connection", call: ForgeCall, authorization: str
+    ) -> ForgeResponse:
         async with connection.queue.turn(call.kind, call.policy):
             if self._breaker.is_open(monotonic()):
                 raise self._failure(call, "no call was made, because earlier calls failed")
             try:
-                response = self._read(call, *await self._fetch_in_time(connection.client, call))
+                answer = await self._fetch_in_time(connection.client, call, authorization)
+                response = self._read(call, *answer)
             except HostTimeout:
                 self._breaker.record_silence(monotonic())
                 raise
@@ -236,10 +264,10 @@ class ForgeHttp:
             return response
 
     async def _fetch_in_time(
-        self, client: httpx2.AsyncClient, call: ForgeCall
+        self, client: httpx2.AsyncClient, call: ForgeCall, authorization: str
     ) -> tuple[int, httpx2.Headers, bytes]:
         """Return the answer. A write that nobody waits for any more goes on to its end."""
-        task = asyncio.ensure_future(self._fetch(client, call))
+        task = asyncio.ensure_future(self._fetch(client, call, authorization))
         try:
             done, _ = await asyncio.wait({task}, timeout=self._limits.patience)
         except asyncio.CancelledError:
@@ -253,12 +281,13 @@ class ForgeHttp:
         raise self._silence(call, "nothing", self._limits.patience)
 
     async def _fetch(
-        self, client: httpx2.AsyncClient, call: ForgeCall
+        self, client: httpx2.AsyncClient, call: ForgeCall, authorization: str
     ) -> tuple[int, httpx2.Headers, bytes]:
         url = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
         if call.query:
             url += f"?{urlencode(call.query)}"
-        request = client.build_request(call.method, url, json=call.body)
+        headers = {"Authorization": authorization}
+        request = client.build_request(call.method, url, json=call.body, headers=headers)
         started, code = monotonic(), "none"
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -283,6 +312,9 @@ class ForgeHttp:
     def _read(
         self, call: ForgeCall, status: int, headers: httpx2.Headers, content: bytes
     ) -> ForgeResponse:
+        instant = parse_http_date(headers.get("date"))
+        if instant is not None:
+            self._clock_offset = instant - datetime.now(UTC)
         retry_after = headers.get("retry-after")
         # GitHub answers 403 for some limits, and then only with this header.
         if status == 429 or (retry_after and status in (403, 503)):
@@ -291,12 +323,11 @@ class ForgeHttp:
             )
             self._governor.hold_until(monotonic() + seconds)
             if status != 503:
-                problem = f"{self.access.host} takes no more calls ({status})"
+                problem = f"{self.access.name} takes no more calls ({status})"
                 raise RateLimited(problem, until=instant_after(seconds))
         if status in call.expected or 200 <= status < 300:
             has_next_page = 'rel="next"' in headers.get("link", "")
-            data, instant = self._parse(call, status, content), parse_http_date(headers.get("date"))
-            return ForgeResponse(status, data, has_next_page, instant)
+            return ForgeResponse(status, self._parse(call, status, content), has_next_page, instant)
         if 300 <= status < 400:
             # Neither the call nor the token is sent there: a person decides whether it is the same.
             try:
@@ -337,7 +368,8 @@ class ForgeHttp:
         if status == 401:
             problem = f"{host} does not accept the token of fanout (401){suffix}"
             remedy = f"renew the secret {secret}" if secret else "renew its secret"
-        elif status == 403:
+            return TokenRefused(problem, reason="ForgeDenied", remedy=remedy)
+        if status == 403:
             problem = f"{host} forbids {call.resource} (403){suffix}"
             remedy = "grant the permission to the account of fanout, and the scope to its token"
         elif status == 404:

@@ -78,7 +78,7 @@ class GiteaForge:
 
     @property
     def account_digest(self) -> str:
-        """Return a digest of address and credential."""
+        """Return a digest of address and account."""
         return self._http.account_digest
 
     def for_policy(self, policy: str) -> Forge:

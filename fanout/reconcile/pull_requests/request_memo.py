@@ -163,7 +163,7 @@ class RepositoryMemo:
 
 @dataclass(slots=True)
 class HostMemo:
-    """Facts that were read from one host with one credential."""
+    """Facts that were read from one host for one account."""
 
     login: str = ""
     searched: datetime | None = None  # instant of the last search
@@ -219,7 +219,7 @@ class RequestMemos:
     _memos: dict[str, HostMemo] = field(default_factory=dict)  # by digest of the account
 
     def host(self, account_digest: str) -> HostMemo:
-        """Return the memo of a host and credential, read from disk when first asked for."""
+        """Return the memo of an account of a host, read from disk when first asked for."""
         if account_digest not in self._memos:
             memo = None
             if self.directory is not None:
