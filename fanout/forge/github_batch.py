@@ -1,0 +1,209 @@
+"""Open pull requests of many repositories of GitHub in one GraphQL query, with what belongs to them.
+
+GitHub counts the objects that a query could bring, and refuses one that could bring more than
+500,000: 50 repositories of 30 requests are below that. What does not fit into an answer is left
+out as a whole, so that it is read by REST: a repository with more requests, the reviews or checks
+of a request that has more of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
+from fanout.plan.observation.merge_outcome import Accepted, MergeRoute
+from fanout.plan.observation.observed_request import (
+    CommitStatus,
+    ObservedRequest,
+    ObservedReview,
+    RepositoryName,
+    RequestState,
+    ReviewVerdict,
+    StatusState,
+)
+from fanout.values import Value
+
+REPOSITORIES = 50  # of one query
+_REQUESTS = """\
+fragment Requests on Repository {
+  pullRequests(states: [OPEN], first: 30) {
+    pageInfo { hasNextPage }
+    nodes { ...Request }
+  }
+}
+fragment Request on PullRequest {
+  number url title body isDraft createdAt updatedAt
+  author { __typename login }
+  baseRefName headRefName headRefOid
+  headRepository { nameWithOwner }
+  mergeStateStatus
+  labels(first: 50) { pageInfo { hasNextPage } nodes { name } }
+  reviewRequests(first: 50) {
+    pageInfo { hasNextPage }
+    nodes { requestedReviewer { __typename ... on User { login } ... on Team { slug } } }
+  }
+  reviews(first: 100) {
+    pageInfo { hasNextPage }
+    nodes { state submittedAt url author { __typename login } commit { oid } }
+  }
+  autoMergeRequest { enabledAt }
+  mergeQueueEntry { position state }
+  statusCheckRollup {
+    contexts(first: 100) {
+      pageInfo { hasNextPage }
+      nodes {
+        __typename
+        ... on StatusContext {
+          context state description targetUrl createdAt creator { __typename login }
+        }
+        ... on CheckRun {
+          name status conclusion detailsUrl startedAt completedAt checkSuite { app { slug } }
+        }
+      }
+    }
+  }
+}
+"""
+
+
+class BatchedRepository(Value, kw_only=True):
+    """Open requests of a repository as one query showed them.
+
+    `reviews` and `statuses` have only requests and head commits whose lists were shown as a whole.
+    """
+
+    requests: tuple[ObservedRequest, ...]
+    reviews: Mapping[int, tuple[ObservedReview, ...]]  # by number
+    statuses: Mapping[str, tuple[CommitStatus, ...]]  # by head commit
+
+
+def build_query(names: Sequence[RepositoryName]) -> tuple[str, Mapping[str, str]]:
+    """Return the query about at most `REPOSITORIES` repositories, and its variables."""
+    declared, fields, variables = [], [], {}
+    for number, name in enumerate(names):
+        declared.append(f"$owner{number}: String!, $name{number}: String!")
+        fields.append(
+            f"  r{number}: repository(owner: $owner{number}, name: $name{number}) {{ ...Requests }}"
+        )
+        variables |= {f"owner{number}": name.owner, f"name{number}": name.name}
+    lines = (f"query({', '.join(declared)}) {{", *fields, "}", _REQUESTS)
+    return "\n".join(lines), variables
+
+
+def read_batch(
+    data: AnswerObject, names: Sequence[RepositoryName]
+) -> Iterator[tuple[RepositoryName, BatchedRepository]]:
+    """Yield the repositories that the answer shows as a whole.
+
+    One that the account must not see, or whose name leads nowhere, is null in the answer. Raises
+    MalformedAnswer.
+    """
+    for number, name in enumerate(names):
+        repository = data.child(f"r{number}")
+        requests = None if repository is None else repository.child("pullRequests")
+        nodes = None if requests is None else _whole_list(requests)
+        if nodes is None:
+            continue
+        shown = [_read_request(it) for it in nodes]
+        if None in shown:  # more labels or reviewers than shown
+            continue
+        reviews: dict[int, tuple[ObservedReview, ...]] = {}
+        statuses: dict[str, tuple[CommitStatus, ...]] = {}
+        for node, request in zip(nodes, shown, strict=True):
+            assert request is not None, "all were read"
+            if (listed := _whole_list(node.child("reviews"))) is not None:
+                submitted = (_read_review(it) for it in listed)
+                by_instant = sorted((it for it in submitted if it), key=lambda it: it.instant)
+                reviews[request.number] = tuple(by_instant)
+            rollup = node.child("statusCheckRollup")
+            contexts = [] if rollup is None else _whole_list(rollup.child("contexts"))
+            if contexts is not None:
+                read = sorted(map(_read_context, contexts), key=lambda it: it.instant)
+                statuses[request.head_commit] = tuple(reversed(read))
+        requests_shown = tuple(it for it in shown if it is not None)
+        yield name, BatchedRepository(requests=requests_shown, reviews=reviews, statuses=statuses)
+
+
+def _whole_list(connection: AnswerObject | None) -> list[AnswerObject] | None:
+    """Return the nodes of a connection; None if there are more than it shows."""
+    if connection is None:
+        return []
+    page = connection.child("pageInfo")
+    if page is None or page.flag("hasNextPage"):
+        return None
+    return connection.children("nodes")
+
+
+def _login(answer: AnswerObject, name: str) -> str:
+    """Return a login as REST has it: that of a bot has a suffix there."""
+    actor = answer.child(name)
+    if actor is None:
+        return ""
+    return bot_login(actor.text("login")) if is_bot(actor) else actor.text("login")
+
+
+def is_bot(actor: AnswerObject) -> bool:
+    """Return whether an actor acts for an App."""
+    return actor.text("__typename") == "Bot"
+
+
+def bot_login(slug: str) -> str:
+    """Return the login in REST of what acts for an App."""
+    return slug if slug.endswith("[bot]") else f"{slug}[bot]"
+
+
+def _read_request(answer: AnswerObject) -> ObservedRequest | None:
+    """Return a request; None if it has more labels or reviewers than shown."""
+    labels = _whole_list(answer.child("labels"))
+    asked = _whole_list(answer.child("reviewRequests"))
+    if labels is None or asked is None:
+        return None
+    reviewers = [it for node in asked if (it := node.child("requestedReviewer")) is not None]
+    head = answer.child("headRepository")
+    owner, _, name = ("" if head is None else head.text("nameWithOwner")).rpartition("/")
+    return ObservedRequest(
+        number=answer.number("number"),
+        url=answer.text("url"),
+        state=RequestState.OPEN,
+        is_draft=answer.flag("isDraft"),
+        title=answer.text("title"),
+        text=answer.text("body", ""),
+        author=_login(answer, "author"),
+        labels=frozenset(it.text("name") for it in labels),
+        reviewers=frozenset(_reviewer(it) for it in reviewers),
+        head_repository=None if head is None else RepositoryName(owner, name),
+        head_branch=answer.text("headRefName"),
+        head_commit=answer.text("headRefOid"),
+        base_branch=answer.text("baseRefName"),
+        created=answer.instant("createdAt"),
+        updated=answer.instant("updatedAt"),
+        accepted=_read_accepted(answer),
+    )
+
+
+def _reviewer(answer: AnswerObject) -> str:
+    """Return a reviewer as `request_reviews` takes one."""
+    if answer.text("__typename") == "Team":
+        return f"team/{answer.text('slug')}"
+    return bot_login(answer.text("login", "")) if is_bot(answer) else answer.text("login", "")
+
+
+def _read_accepted(answer: AnswerObject) -> Accepted | None:
+    """Return how GitHub has accepted the merge of a request; None if it has not."""
+    if (entry := answer.child("mergeQueueEntry")) is not None:
+        words = entry.text("state").lower().replace("_", " ")
+        return Accepted(MergeRoute.QUEUE, entry.number("position"), words)
+    return Accepted(MergeRoute.AUTO_MERGE) if answer.child("autoMergeRequest") else None
+
+
+def _read_review(answer: AnswerObject) -> ObservedReview | None:
+    state, commit = answer.text("state"), answer.child("commit")
+    verdict = VERDICTS.get(state)
+    if verdict is None:
+        return None
+    return ObservedReview(
+        reviewer=_login(answer, "author"),
+        verdict=verdict,
+        commit="" if commit is None else commit.text("oid"),
+        instant=answer.instant("submittedAt"),
+        is_dismissed=state == "DISMISSED",
+        url=answer.text("url", ""),
+    )
