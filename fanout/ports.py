@@ -410,6 +410,13 @@ class BranchReader(Protocol):
 class RequestMerger(Protocol):
     """Ability of a forge to merge a pull request only if its head is a given commit."""
 
+    @property
+    def checks_when_merging(self) -> bool:
+        """True if an attempt to merge makes the host compute whether it can.
+
+        Where it does not, nothing is asked while the host says that it is computing.
+        """
+
     def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> MergeOutcome:
         """Ask the host to merge a pull request; return what it made of that.
 

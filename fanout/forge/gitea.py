@@ -89,6 +89,11 @@ class GiteaForge:
         """Divide the requests that the host still takes in this hour among policies."""
         self._http.share_creations(demand)
 
+    @property
+    def checks_when_merging(self) -> bool:
+        """True: an attempt is refused while Gitea checks, and harmless."""
+        return True
+
     # ---- reading -------------------------------------------------------------------------------
 
     def login(self) -> str:
@@ -488,6 +493,11 @@ def _read_repository(answer: AnswerObject) -> RepositoryFacts:
 
 
 def _read_request(answer: AnswerObject) -> ObservedRequest:
+    """Read a request, without mergeability.
+
+    `mergeable` is true without conflicts, whatever the rules of the branch are, and false for a
+    conflict, a check that has not ended, and a draft alike: neither tells what a merge would do.
+    """
     head, base = answer.child("head"), answer.child("base")
     if head is None or base is None:
         raise MalformedAnswer("head or base is missing")

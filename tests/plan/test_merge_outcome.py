@@ -9,6 +9,8 @@ from fanout.api.promotion_policy import MergeMethod, MergeStyle
 from fanout.errors import Waiting
 from fanout.plan.observation.merge_outcome import (
     Accepted,
+    Mergeability,
+    MergeabilityKind,
     Merged,
     MergeRoute,
     RefusalKind,
@@ -131,3 +133,91 @@ def test_a_refusal_is_of_one_head():
     later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
     line = apply_result(replace(REFUSED, retryable=True), later)
     assert (line.refused, line.retryable, line.refusal) == (None, False, "")
+
+
+PASSED = RequestLine(number=7, state="open", head=HEAD, status="success: the gates are open")
+PENDING = replace(PASSED, status="pending: soaks")
+NOW = "its pull request 7 cannot be merged now: "
+DEMANDS = "whoever can meet what the forge asks for; each pass asks it again"
+MERGEABILITIES = [
+    ("nothing to hold", "clean", "clean", PASSED, True, None),
+    ("a draft is made ready before it is merged", "draft", "draft", PASSED, True, None),
+    ("a rule is not met", "blocked", "blocked", PASSED, True, (f"{NOW}blocked", DEMANDS)),
+    ("its own pending status may be all that blocks it", "blocked", "blocked", PENDING, True, None),
+    ("as where none is set yet", "blocked", "blocked", None, True, None),
+    (
+        "as where it was set at another head",
+        "blocked",
+        "blocked",
+        replace(PASSED, head=commit_id("c0")),
+        True,
+        None,
+    ),
+    (
+        "behind, whatever its status",
+        "behind",
+        "need_rebase",
+        PENDING,
+        True,
+        (f"{NOW}its head lacks commits of the branch (need_rebase)", DEMANDS),
+    ),
+    (
+        "a conflict",
+        "conflict",
+        "dirty",
+        None,
+        True,
+        (f"{NOW}it conflicts with the branch (dirty)", DEMANDS),
+    ),
+    (
+        "an unknown word is a hold",
+        "other",
+        "title_regex",
+        None,
+        True,
+        (f"{NOW}title_regex", DEMANDS),
+    ),
+    ("an attempt makes the host compute", "checking", "unchecked", PASSED, True, None),
+    (
+        "no attempt does",
+        "checking",
+        "unknown",
+        PASSED,
+        False,
+        (f"{NOW}the forge is computing whether it can be (unknown)", "the next pass"),
+    ),
+]
+
+
+def hold_by_mergeability(kind: str, words: str, line: RequestLine | None, *, checks: bool):
+    facts = request()
+    mergeability = Mergeability(MergeabilityKind(kind), words)
+    shown = replace(facts.request, mergeability=mergeability)
+    observed = replace(forge(replace(facts, request=shown)), checks_when_merging=checks)
+    state = drafted("a", observed).repository_state
+    lines = {(state.identity, REF): line} if line is not None else {}
+    inputs = RequestHoldInputs(RequestSettings(), lines, at(9))
+    hold = find_request_hold(state, REF, HEAD, "edge", inputs)
+    return hold, inputs.is_asked_again(state, REF, hold)
+
+
+@pytest.mark.parametrize(
+    ("description", "kind", "words", "line", "checks", "expected"),
+    MERGEABILITIES,
+    ids=[it[0] for it in MERGEABILITIES],
+)
+def test_a_refusal_that_the_host_foretells_is_a_hold(
+    description, kind, words, line, checks, expected
+):
+    hold, is_asked_again = hold_by_mergeability(kind, words, line, checks=checks)
+    assert (hold and (hold.message, hold.who)) == expected, description
+    assert hold is None or (hold.reason, hold.until) == ("ForgeRefuses", None)
+    assert not is_asked_again
+
+
+def test_a_refusal_is_asked_about_again_when_the_host_would_merge():
+    refused = replace(PASSED, refused=at(0), refusal_reason="ForgeRefuses", refusal="reviews")
+    hold, is_asked_again = hold_by_mergeability("blocked", "blocked", refused, checks=True)
+    assert (hold.message, is_asked_again) == (f"{NOW}blocked", False)
+    hold, is_asked_again = hold_by_mergeability("clean", "clean", refused, checks=True)
+    assert (hold.message, is_asked_again) == ("reviews", True)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
-from fanout.plan.observation.merge_outcome import Accepted
+from fanout.plan.observation.merge_outcome import Accepted, Mergeability
 from fanout.values import Value, field
 
 
@@ -74,7 +74,8 @@ class ObservedRequest(RequestDraft, kw_only=True):
 
     `title` is without the prefix by which some forges mark drafts. `text_version` counts the
     changes of the text where the forge does, so that no change of a person is overwritten.
-    `accepted`: the host has accepted its merge, by whomever, and has not made it.
+    `accepted`: the host has accepted its merge, by whomever, and has not made it. `mergeability`:
+    None where the host says nothing that would tell a refusal from an attempt.
     """
 
     number: int
@@ -93,6 +94,20 @@ class ObservedRequest(RequestDraft, kw_only=True):
     merged_commit: str = ""  # on the base branch
     text_version: int = 0
     accepted: Accepted | None = None
+    mergeability: Mergeability | None = None
+
+    def may_change_unseen(self, *, checks_when_merging: bool) -> bool:
+        """Return whether the host may show it otherwise although nobody has updated it.
+
+        A queue moves on, checks end and a rule is met without an update of the request.
+        """
+        if self.state is not RequestState.OPEN:
+            return False
+        mergeability = self.mergeability
+        return self.accepted is not None or (
+            mergeability is not None
+            and mergeability.is_refused(checks_when_merging=checks_when_merging)
+        )
 
     def is_from(self, repository: RepositoryName) -> bool:
         """Return whether its head is a branch of this repository; hosts ignore case in names."""
@@ -245,11 +260,13 @@ class ForgeState(Value, kw_only=True):
     """A repository as its forge shows it in one pass.
 
     `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
-    this pass. `failure` says why nothing is known.
+    this pass. `checks_when_merging`: the host computes by an attempt to merge whether it can.
+    `failure` says why nothing is known.
     """
 
     host: str  # "git.example.com"
     login: str = ""
+    checks_when_merging: bool = True
     repository: RepositoryFacts | None = None
     branch: BranchFacts | None = None  # rules of the Repository's branch
     requests: Mapping[str, RequestFacts] = field(default_factory=dict)  # by full ref of the head

@@ -7,10 +7,17 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
-from fanout.plan.observation.observed_request import ForgeState, ObservedRequest, RequestFacts
+from fanout.plan.observation.merge_outcome import MergeabilityKind
+from fanout.plan.observation.observed_request import (
+    ForgeState,
+    ObservedRequest,
+    RequestFacts,
+    StatusState,
+)
 from fanout.plan.records.policy_status import RequestLine
 
 REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
+_MEETS_DEMANDS = "whoever can meet what the forge asks for; each pass asks it again"
 
 
 def find_acceptance_hold(host: str, request: ObservedRequest) -> Hold | None:
@@ -34,7 +41,46 @@ def find_merge_hold(
             " mergeStyle"
         )
         return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
-    return find_refusal_hold(facts, line)
+    # A refusal on record is asked about again; while the host itself says no, nothing is.
+    return find_mergeability_hold(forge, facts, line) or find_refusal_hold(facts, line)
+
+
+def find_mergeability_hold(
+    forge: ForgeState, facts: RequestFacts, line: RequestLine | None
+) -> Hold | None:
+    """Return the hold of a request that the forge would refuse to merge by its own words, or None.
+
+    Nothing has to fail first. It has no instant: it ends when the forge says something else.
+    """
+    request, mergeability = facts.request, facts.request.mergeability
+    if mergeability is None or not mergeability.is_refused(
+        checks_when_merging=forge.checks_when_merging
+    ):
+        return None
+    # Before its status is a success at this head, that status alone may be what blocks the merge.
+    if mergeability.kind is MergeabilityKind.BLOCKED and not _is_passed(line, request.head_commit):
+        return None
+    words = mergeability.words
+    if mergeability.kind not in (MergeabilityKind.BLOCKED, MergeabilityKind.OTHER):
+        words = f"{_EXPLANATIONS[mergeability.kind]} ({words})"
+    sentence = f"its pull request {request.number} cannot be merged now: {words}"
+    is_computing = mergeability.kind is MergeabilityKind.CHECKING
+    who = plan_wording.NEXT_RUN if is_computing else _MEETS_DEMANDS
+    return Hold(Reason.FORGE_REFUSES, sentence, who)
+
+
+_EXPLANATIONS = {
+    MergeabilityKind.BEHIND: "its head lacks commits of the branch",
+    MergeabilityKind.CONFLICT: "it conflicts with the branch",
+    MergeabilityKind.CHECKING: "the forge is computing whether it can be",
+}
+
+
+def _is_passed(line: RequestLine | None, head_commit: str) -> bool:
+    """Return whether the status of fanout at the head of a request is a success on record."""
+    if line is None or line.head != head_commit:
+        return False
+    return line.status.partition(":")[0] == StatusState.SUCCESS
 
 
 def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | None:
@@ -53,7 +99,7 @@ def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | N
     return Hold(
         line.refusal_reason,
         line.refusal,
-        "whoever can meet what the forge asks for; each pass asks it again",
+        _MEETS_DEMANDS,
         since,
     )
 

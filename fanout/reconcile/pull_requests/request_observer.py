@@ -42,7 +42,11 @@ from fanout.ports import (
 )
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.pass_scope import PassScope
-from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
+from fanout.reconcile.pull_requests.forge_reading import (
+    ForgeReader,
+    HostedRepository,
+    may_change_unseen,
+)
 from fanout.reconcile.pull_requests.request_memo import (
     LONG_AGO,
     RACY_PERIOD,
@@ -133,7 +137,8 @@ class RequestObserver:
             if memo.searched is None:
                 return ""
             instants[account_digest] = _search(forge, memo)
-            if not memo.is_settled():
+            heads = (it for known in memo.repositories.values() for it in known.heads.values())
+            if not memo.is_settled() or any(may_change_unseen(it, forge) for it in heads):
                 return ""
 
         def is_same(forge: Forge, name: RepositoryName) -> bool:
