@@ -15,9 +15,9 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.merge_outcome import MergeOutcome
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,

@@ -13,9 +13,9 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,
@@ -318,6 +318,8 @@ class GiteaForge:
         quoted = self._http.quote(words) or f"status {response.status}"
         if "merge style" in words:
             return Refused(RefusalKind.STYLE_FORBIDDEN, quoted)
+        if "wont sign" in words:
+            return Refused(RefusalKind.SIGNATURE_REQUIRED, quoted)
         # "Please try again later" is the answer while Gitea checks for conflicts, and to a conflict
         # as well: no refusal is sure to end by itself.
         return Refused(RefusalKind.NOT_NOW, quoted)
@@ -479,13 +481,9 @@ def _read_name(answer: AnswerObject) -> RepositoryName:
 
 
 def _read_repository(answer: AnswerObject) -> RepositoryFacts:
-    rights = answer.child("permissions")
     return RepositoryFacts(
         name=_read_name(answer),
-        default_branch=answer.text("default_branch"),
         is_archived=answer.flag("archived"),
-        has_requests=answer.flag("has_pull_requests"),
-        may_push=rights is not None and rights.flag("push"),
         merge_styles=frozenset(
             style for style, setting in _STYLE_SETTINGS.items() if answer.flag(setting)
         ),
@@ -565,19 +563,21 @@ def _read_status(answer: AnswerObject) -> CommitStatus:
 
 
 def _read_branch(answer: AnswerObject) -> BranchFacts:
-    commit = answer.child("commit")
-    if commit is None:
-        raise MalformedAnswer("commit is missing")
+    """Read the rules of a branch: Gitea has no others than these, and hides one.
+
+    Whether a protected branch takes unsigned commits, only administrators of the repository see.
+    """
+    answer.text("name")
+    is_protected = answer.flag("protected")
     # Without contexts the check wants every status of a head to be a success.
     contexts = answer.texts("status_check_contexts") or frozenset("*")
     is_checked = answer.flag("enable_status_check")
     return BranchFacts(
-        commit=commit.text("id"),
-        is_protected=answer.flag("protected"),
-        required_contexts=contexts if is_checked else frozenset(),
+        is_protected=is_protected,
+        required_statuses=frozenset(map(RequiredStatus, contexts)) if is_checked else frozenset(),
         required_approvals=answer.number("required_approvals", 0),
         may_push=answer.flag("user_can_push"),
-        may_merge=answer.flag("user_can_merge"),
+        requires_signatures=None if is_protected else False,
     )
 
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.merge_outcome import Accepted, Mergeability
 from fanout.values import Value, field
 
@@ -190,25 +191,11 @@ class ChangedPaths(Value):
     paths: frozenset[str]
 
 
-class BranchFacts(Value):
-    """Rules of a branch, as far as the account of fanout may read them."""
-
-    commit: str
-    is_protected: bool
-    required_contexts: frozenset[str]
-    required_approvals: int
-    may_push: bool
-    may_merge: bool
-
-
 class RepositoryFacts(Value):
-    """Settings of a repository, and the rights of the account of fanout."""
+    """Settings of a repository."""
 
     name: RepositoryName  # the present one, if it was renamed
-    default_branch: str
     is_archived: bool
-    has_requests: bool
-    may_push: bool
     merge_styles: frozenset[MergeStyle]
 
 

@@ -16,18 +16,18 @@ from fanout.api.git_repository import ForgeType, Repository
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.changes.next_drafts import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ForgeState,
     ObservedRequest,
     OtherRequest,
     RepositoryName,
 )
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
+from fanout.plan.pull_requests.branch_enforcement import requires_status
 from fanout.plan.pull_requests.other_requests import (
     build_other_status,
     find_changed_packages,
-    requires_status,
 )
 from fanout.plan.pull_requests.request_plan import format_status, status_context
 from fanout.plan.records.policy_status import RequestLine
@@ -313,7 +313,8 @@ class OtherRequestReader(Value):
         others: dict[int, OtherRequestMemo] = {}
         requests: list[OtherRequest] = []
         listing_digest = None
-        if rules is not None and requires_status(rules.required_contexts, context):
+        login = self.reader.memo.login
+        if rules is not None and requires_status(rules.required_statuses, context, login):
             listed = repository.forge.open_requests(repository.name)
             wanted = [
                 it
