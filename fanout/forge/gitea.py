@@ -30,6 +30,7 @@ from fanout.plan.observation.observed_request import (
     ReviewVerdict,
     SearchedRequests,
     StatusState,
+    find_newest_statuses,
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
@@ -56,7 +57,7 @@ _VERDICTS = {
 _STATUS_STATES = {
     "success": StatusState.SUCCESS,
     "pending": StatusState.PENDING,
-    "skipped": StatusState.PENDING,  # who skipped a check did not pass it
+    "skipped": StatusState.SKIPPED,
     "failure": StatusState.FAILURE,
     "error": StatusState.FAILURE,
     "warning": StatusState.FAILURE,
@@ -189,11 +190,8 @@ class GiteaForge:
         # Instants are whole seconds; of statuses within one, the id tells the order.
         # Of a commit that is not there, Gitea has no list.
         statuses = self._all(path, lambda it: (_read_status(it), it.number("id")), is_optional=True)
-        statuses.sort(key=lambda it: (it[0].instant, it[1]), reverse=True)
-        newest: dict[tuple[str, str], CommitStatus] = {}
-        for status, _ in statuses:
-            newest.setdefault((status.context, status.creator), status)
-        return list(newest.values())
+        statuses.sort(key=lambda it: it[1], reverse=True)
+        return list(find_newest_statuses(status for status, _ in statuses))
 
     def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
         """Return the rules of a branch; None if there is no such branch."""

@@ -3,7 +3,7 @@
 Logins are those of the host, without its name. Instants are in UTC and whole seconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
@@ -162,22 +162,42 @@ class ObservedReview(Value):
 
 
 class StatusState(StrEnum):
-    """State of a commit status."""
+    """State of a commit status, or conclusion of a check run. Only "success" passes a check.
+
+    A failure, an error and a timeout of the run are "failure". fanout sets the first three.
+    """
 
     SUCCESS = "success"
     PENDING = "pending"
     FAILURE = "failure"
+    NEUTRAL = "neutral"
+    SKIPPED = "skipped"
+    STALE = "stale"  # the host gave up a run that did not end
+    CANCELLED = "cancelled"
+    ACTION_REQUIRED = "action required"
 
 
 class CommitStatus(Value):
-    """Newest status of one context at a commit, by one creator."""
+    """Newest status or check run of one context (the name of a run) at a commit, by one creator."""
 
     context: str
     state: StatusState
-    creator: str
+    creator: str  # login or app
     instant: datetime
     description: str = ""
     url: str = ""
+    is_rerunnable: bool = False  # the host can run it again
+
+
+def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus, ...]:
+    """Return the newest status of each context and creator, newest first.
+
+    Statuses and check runs are one list. Of those of one instant the first given is the newest.
+    """
+    newest: dict[tuple[str, str], CommitStatus] = {}
+    for status in sorted(statuses, key=lambda it: it.instant, reverse=True):
+        newest.setdefault((status.context, status.creator), status)
+    return tuple(newest.values())
 
 
 class ChangedPaths(Value):
