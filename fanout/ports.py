@@ -15,9 +15,9 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.merge_outcome import MergeOutcome
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,
@@ -409,6 +409,13 @@ class BranchReader(Protocol):
 @runtime_checkable
 class RequestMerger(Protocol):
     """Ability of a forge to merge a pull request only if its head is a given commit."""
+
+    @property
+    def checks_when_merging(self) -> bool:
+        """True if an attempt to merge makes the host compute whether it can.
+
+        Where it does not, nothing is asked while the host says that it is computing.
+        """
 
     def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> MergeOutcome:
         """Ask the host to merge a pull request; return what it made of that.

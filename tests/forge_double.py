@@ -30,6 +30,7 @@ class ForgeDouble:
     present: ObservedRequest = field(default_factory=lambda: request().request)
     calls: list[str] = field(default_factory=list)
     host: str = HOST
+    checks_when_merging: bool = True
 
     def forge_of(self, url: str) -> tuple[Forge, RepositoryName]:
         assert url == REMOTE.url

@@ -13,9 +13,9 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,
@@ -30,6 +30,7 @@ from fanout.plan.observation.observed_request import (
     ReviewVerdict,
     SearchedRequests,
     StatusState,
+    find_newest_statuses,
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
@@ -56,7 +57,7 @@ _VERDICTS = {
 _STATUS_STATES = {
     "success": StatusState.SUCCESS,
     "pending": StatusState.PENDING,
-    "skipped": StatusState.PENDING,  # who skipped a check did not pass it
+    "skipped": StatusState.SKIPPED,
     "failure": StatusState.FAILURE,
     "error": StatusState.FAILURE,
     "warning": StatusState.FAILURE,
@@ -88,6 +89,11 @@ class GiteaForge:
     def share_creations(self, demand: Mapping[str, int]) -> None:
         """Divide the requests that the host still takes in this hour among policies."""
         self._http.share_creations(demand)
+
+    @property
+    def checks_when_merging(self) -> bool:
+        """True: an attempt is refused while Gitea checks, and harmless."""
+        return True
 
     # ---- reading -------------------------------------------------------------------------------
 
@@ -184,11 +190,8 @@ class GiteaForge:
         # Instants are whole seconds; of statuses within one, the id tells the order.
         # Of a commit that is not there, Gitea has no list.
         statuses = self._all(path, lambda it: (_read_status(it), it.number("id")), is_optional=True)
-        statuses.sort(key=lambda it: (it[0].instant, it[1]), reverse=True)
-        newest: dict[tuple[str, str], CommitStatus] = {}
-        for status, _ in statuses:
-            newest.setdefault((status.context, status.creator), status)
-        return list(newest.values())
+        statuses.sort(key=lambda it: it[1], reverse=True)
+        return list(find_newest_statuses(status for status, _ in statuses))
 
     def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
         """Return the rules of a branch; None if there is no such branch."""
@@ -313,6 +316,8 @@ class GiteaForge:
         quoted = self._http.quote(words) or f"status {response.status}"
         if "merge style" in words:
             return Refused(RefusalKind.STYLE_FORBIDDEN, quoted)
+        if "wont sign" in words:
+            return Refused(RefusalKind.SIGNATURE_REQUIRED, quoted)
         # "Please try again later" is the answer while Gitea checks for conflicts, and to a conflict
         # as well: no refusal is sure to end by itself.
         return Refused(RefusalKind.NOT_NOW, quoted)
@@ -474,13 +479,9 @@ def _read_name(answer: AnswerObject) -> RepositoryName:
 
 
 def _read_repository(answer: AnswerObject) -> RepositoryFacts:
-    rights = answer.child("permissions")
     return RepositoryFacts(
         name=_read_name(answer),
-        default_branch=answer.text("default_branch"),
         is_archived=answer.flag("archived"),
-        has_requests=answer.flag("has_pull_requests"),
-        may_push=rights is not None and rights.flag("push"),
         merge_styles=frozenset(
             style for style, setting in _STYLE_SETTINGS.items() if answer.flag(setting)
         ),
@@ -488,6 +489,11 @@ def _read_repository(answer: AnswerObject) -> RepositoryFacts:
 
 
 def _read_request(answer: AnswerObject) -> ObservedRequest:
+    """Read a request, without mergeability.
+
+    `mergeable` is true without conflicts, whatever the rules of the branch are, and false for a
+    conflict, a check that has not ended, and a draft alike: neither tells what a merge would do.
+    """
     head, base = answer.child("head"), answer.child("base")
     if head is None or base is None:
         raise MalformedAnswer("head or base is missing")
@@ -555,19 +561,21 @@ def _read_status(answer: AnswerObject) -> CommitStatus:
 
 
 def _read_branch(answer: AnswerObject) -> BranchFacts:
-    commit = answer.child("commit")
-    if commit is None:
-        raise MalformedAnswer("commit is missing")
+    """Read the rules of a branch: Gitea has no others than these, and hides one.
+
+    Whether a protected branch takes unsigned commits, only administrators of the repository see.
+    """
+    answer.text("name")
+    is_protected = answer.flag("protected")
     # Without contexts the check wants every status of a head to be a success.
     contexts = answer.texts("status_check_contexts") or frozenset("*")
     is_checked = answer.flag("enable_status_check")
     return BranchFacts(
-        commit=commit.text("id"),
-        is_protected=answer.flag("protected"),
-        required_contexts=contexts if is_checked else frozenset(),
+        is_protected=is_protected,
+        required_statuses=frozenset(map(RequiredStatus, contexts)) if is_checked else frozenset(),
         required_approvals=answer.number("required_approvals", 0),
         may_push=answer.flag("user_can_push"),
-        may_merge=answer.flag("user_can_merge"),
+        requires_signatures=None if is_protected else False,
     )
 
 

@@ -15,6 +15,7 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Denied, Unavailable
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.merge_outcome import Merged, MergeOutcome, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
@@ -148,8 +149,7 @@ def test_the_account_is_known_by_its_login(bot):
 def test_a_repository_shows_its_settings_and_rights(place):
     facts = place.forge.repository(place.name)
     assert facts.name == place.name
-    assert (facts.default_branch, facts.is_archived, facts.has_requests) == ("main", False, True)
-    assert facts.may_push
+    assert not facts.is_archived
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.SQUASH, MergeStyle.REBASE}
 
 
@@ -159,7 +159,9 @@ def test_settings_and_rights_that_an_administrator_changes(place, forge_with):
     assert facts.is_archived
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.REBASE}
     reader = forge_with(place.gitea.tokens["bob"])
-    assert not reader.repository(place.name).may_push
+    seen = reader.branch(place.name, "main")
+    assert seen is not None
+    assert not seen.may_push
 
 
 def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
@@ -453,8 +455,7 @@ def test_no_other_state_is_a_success(place, state):
 def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
     plain = place.forge.branch(place.name, "main")
     assert plain is not None
-    assert plain.commit == place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
-    assert (plain.is_protected, plain.may_push, plain.may_merge) == (False, True, True)
+    assert plain == BranchFacts(is_protected=False, may_push=True)
     place.protect(
         enable_status_check=True,
         status_check_contexts=["fanout", "ci/e2e"],
@@ -465,23 +466,27 @@ def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
     )
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert (facts.is_protected, facts.may_push, facts.may_merge) == (True, False, False)
-    assert facts.required_contexts == {"fanout", "ci/e2e"}
-    assert facts.required_approvals == 2
+    assert facts == BranchFacts(
+        is_protected=True,
+        required_statuses=frozenset(map(RequiredStatus, ("fanout", "ci/e2e"))),
+        required_approvals=2,
+        may_push=False,
+        requires_signatures=None,
+    )
 
 
 def test_contexts_of_a_check_that_is_switched_off_are_not_required(place):
     place.protect(enable_status_check=False, status_check_contexts=["fanout"])
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert facts.required_contexts == frozenset()
+    assert facts.required_statuses == frozenset()
 
 
 def test_a_check_without_contexts_requires_every_status(place):
     place.protect(enable_status_check=True, status_check_contexts=[])
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert facts.required_contexts == {"*"}
+    assert facts.required_statuses == {RequiredStatus("*")}
     opened = place.open()
     place.gitea.post(
         f"{place.path}/statuses/{opened.head_commit}", {"context": "x", "state": "failure"}
@@ -502,10 +507,9 @@ def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
     merged = place.seen(opened)
     assert (merged.state, merged.merged_by) == (RequestState.MERGED, BOT)
     assert merged.merged is not None
-    head = place.forge.branch(place.name, "main")
-    assert head is not None
-    assert merged.merged_commit == head.commit
-    commit = place.gitea.get(f"{place.path}/git/commits/{head.commit}")
+    head = place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
+    assert merged.merged_commit == head
+    commit = place.gitea.get(f"{place.path}/git/commits/{head}")
     assert commit["commit"]["message"] == "Publish v1\n\nFanout-Policy: monitoring\n"
     assert len(commit["parents"]) == 2
     assert place.forge.branch(place.name, HEAD) is None
@@ -551,6 +555,13 @@ def test_a_style_that_the_repository_forbids(place):
     opened = place.open()
     refused = refusal_of(place, opened, style=MergeStyle.SQUASH)
     assert (refused.kind, refused.reason) == (RefusalKind.STYLE_FORBIDDEN, "MergeStyleForbidden")
+
+
+def test_a_merge_that_gitea_would_have_to_sign_and_cannot(place):
+    place.protect(require_signed_commits=True)
+    refused = refusal_of(place, place.open())
+    assert (refused.kind, refused.reason) == (RefusalKind.SIGNATURE_REQUIRED, "SignatureRequired")
+    assert "sign" in refused.words
 
 
 def test_conflicts_are_not_merged(place):

@@ -7,15 +7,18 @@ from forge_states import HOST, REF, at, commit_id, drafted, forge, request
 
 from fanout.api.promotion_policy import MergeMethod, MergeStyle
 from fanout.errors import Waiting
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.merge_outcome import (
     Accepted,
+    Mergeability,
+    MergeabilityKind,
     Merged,
     MergeRoute,
     RefusalKind,
     Refused,
 )
 from fanout.plan.observation.observed_request import GuardedMerge, RepositoryName
-from fanout.plan.pull_requests.merge_holds import find_refusal_hold
+from fanout.plan.pull_requests.merge_holds import find_merge_hold, find_refusal_hold
 from fanout.plan.pull_requests.request_holds import (
     HOLD_LABEL,
     RequestHoldInputs,
@@ -55,7 +58,7 @@ OUTCOMES = [
     (
         Refused(RefusalKind.SIGNATURE_REQUIRED, "blocked"),
         "SignatureRequired",
-        f"{NOT_NOW}; set mergeStyle to Squash, or remove the rule that requires signatures",
+        f"{NOT_NOW}; let the host sign its merges, or remove the rule that requires signatures",
     ),
     (
         Refused(RefusalKind.QUEUE_REQUIRED, "blocked"),
@@ -131,3 +134,197 @@ def test_a_refusal_is_of_one_head():
     later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
     line = apply_result(replace(REFUSED, retryable=True), later)
     assert (line.refused, line.retryable, line.refusal) == (None, False, "")
+
+
+PASSED = RequestLine(number=7, state="open", head=HEAD, status="success: the gates are open")
+PENDING = replace(PASSED, status="pending: soaks")
+NOW = "its pull request 7 cannot be merged now: "
+DEMANDS = "whoever can meet what the forge asks for; each pass asks it again"
+MERGEABILITIES = [
+    ("nothing to hold", "clean", "clean", PASSED, True, None),
+    ("a draft is made ready before it is merged", "draft", "draft", PASSED, True, None),
+    ("a rule is not met", "blocked", "blocked", PASSED, True, (f"{NOW}blocked", DEMANDS)),
+    ("its own pending status may be all that blocks it", "blocked", "blocked", PENDING, True, None),
+    ("as where none is set yet", "blocked", "blocked", None, True, None),
+    (
+        "as where it was set at another head",
+        "blocked",
+        "blocked",
+        replace(PASSED, head=commit_id("c0")),
+        True,
+        None,
+    ),
+    (
+        "behind, whatever its status",
+        "behind",
+        "need_rebase",
+        PENDING,
+        True,
+        (f"{NOW}its head lacks commits of the branch (need_rebase)", DEMANDS),
+    ),
+    (
+        "a conflict",
+        "conflict",
+        "dirty",
+        None,
+        True,
+        (f"{NOW}it conflicts with the branch (dirty)", DEMANDS),
+    ),
+    (
+        "an unknown word is a hold",
+        "other",
+        "title_regex",
+        None,
+        True,
+        (f"{NOW}title_regex", DEMANDS),
+    ),
+    ("an attempt makes the host compute", "checking", "unchecked", PASSED, True, None),
+    (
+        "no attempt does",
+        "checking",
+        "unknown",
+        PASSED,
+        False,
+        (f"{NOW}the forge is computing whether it can be (unknown)", "the next pass"),
+    ),
+]
+
+
+def hold_by_mergeability(kind: str, words: str, line: RequestLine | None, *, checks: bool):
+    facts = request()
+    mergeability = Mergeability(MergeabilityKind(kind), words)
+    shown = replace(facts.request, mergeability=mergeability)
+    observed = replace(forge(replace(facts, request=shown)), checks_when_merging=checks)
+    state = drafted("a", observed).repository_state
+    lines = {(state.identity, REF): line} if line is not None else {}
+    inputs = RequestHoldInputs(RequestSettings(), lines, at(9))
+    hold = find_request_hold(state, REF, HEAD, "edge", inputs)
+    return hold, inputs.is_asked_again(state, REF, hold)
+
+
+@pytest.mark.parametrize(
+    ("description", "kind", "words", "line", "checks", "expected"),
+    MERGEABILITIES,
+    ids=[it[0] for it in MERGEABILITIES],
+)
+def test_a_refusal_that_the_host_foretells_is_a_hold(
+    description, kind, words, line, checks, expected
+):
+    hold, is_asked_again = hold_by_mergeability(kind, words, line, checks=checks)
+    assert (hold and (hold.message, hold.who)) == expected, description
+    assert hold is None or (hold.reason, hold.until) == ("ForgeRefuses", None)
+    assert not is_asked_again
+
+
+def test_a_refusal_is_asked_about_again_when_the_host_would_merge():
+    refused = replace(PASSED, refused=at(0), refusal_reason="ForgeRefuses", refusal="reviews")
+    hold, is_asked_again = hold_by_mergeability("blocked", "blocked", refused, checks=True)
+    assert (hold.message, is_asked_again) == (f"{NOW}blocked", False)
+    hold, is_asked_again = hold_by_mergeability("clean", "clean", refused, checks=True)
+    assert (hold.message, is_asked_again) == ("reviews", True)
+
+
+RULES = BranchFacts(is_protected=True, may_push=False)
+STYLES = [
+    ("no rule", RULES, "Merge", None),
+    (
+        "another style is allowed alone",
+        replace(RULES, allowed_styles=frozenset({MergeStyle.SQUASH, MergeStyle.REBASE})),
+        "Merge",
+        (
+            "MergeStyleForbidden",
+            (
+                "the branch main forbids merging by Merge; set mergeStyle to one that it allows"
+                " (Rebase, Squash), or allow Merge in its rules"
+            ),
+        ),
+    ),
+    (
+        "this style is",
+        replace(RULES, allowed_styles=frozenset({MergeStyle.SQUASH})),
+        "Squash",
+        None,
+    ),
+    ("the styles are hidden", replace(RULES, allowed_styles=None), "Merge", None),
+    (
+        "a linear history",
+        replace(RULES, requires_linear_history=True),
+        "Merge",
+        (
+            "MergeStyleForbidden",
+            (
+                "the branch main requires a linear history, which forbids merging by Merge; set"
+                " mergeStyle to Squash or Rebase, or remove the rule"
+            ),
+        ),
+    ),
+    ("a rebase is linear", replace(RULES, requires_linear_history=True), "Rebase", None),
+    ("nobody knows", replace(RULES, requires_linear_history=None), "Merge", None),
+    (
+        "signatures",
+        replace(RULES, requires_signatures=True),
+        "Rebase",
+        (
+            "SignatureRequired",
+            (
+                "the branch main takes signed commits only, and fanout signs none; set mergeStyle"
+                " to Squash, or remove the rule"
+            ),
+        ),
+    ),
+    ("the host signs a squash", replace(RULES, requires_signatures=True), "Squash", None),
+    ("signatures are hidden", replace(RULES, requires_signatures=None), "Rebase", None),
+    (
+        "a queue",
+        replace(RULES, requires_queue=True),
+        "Merge",
+        (
+            "ForgeRefuses",
+            (
+                "the branch main requires its merge queue; add the pull requests to it by hand, or"
+                " let fanout's account merge past it"
+            ),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("description", "rules", "style", "expected"), STYLES, ids=[it[0] for it in STYLES]
+)
+def test_a_style_that_a_rule_forbids_is_told_before_any_merge(description, rules, style, expected):
+    observed = replace(forge(request()), branch=rules)
+    hold = find_merge_hold(observed, request(), None, MergeStyle(style))
+    assert (hold and (hold.reason, hold.message)) == expected, description
+    assert hold is None or (hold.who, hold.until) == ("an administrator", None)
+
+
+BLOCKED = Mergeability(MergeabilityKind.BLOCKED, "blocked")
+REQUIREMENTS = [
+    ("nothing else is required", RULES, ""),
+    ("one approval", replace(RULES, required_approvals=1), "; the branch main requires 1 approval"),
+    (
+        "several rules",
+        replace(RULES, required_approvals=2, requires_code_owners=True, ignores_last_pusher=True,
+                requires_resolved_conversations=True),
+        ("; the branch main requires 2 approvals, approvals of code owners, an approval by others"
+         " than the last to push, resolved conversations"),
+    ),
+    (
+        "some are hidden",
+        replace(RULES, required_approvals=None, requires_code_owners=True,
+                requires_signatures=None),
+        ("; the branch main requires approvals of code owners; it is hidden whether main requires"
+         " approvals, signed commits"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("description", "rules", "words"), REQUIREMENTS, ids=[it[0] for it in REQUIREMENTS]
+)
+def test_a_blocked_merge_names_the_rules_that_may_block_it(description, rules, words):
+    facts = request()
+    facts = replace(facts, request=replace(facts.request, mergeability=BLOCKED))
+    hold = find_merge_hold(replace(forge(facts), branch=rules), facts, PASSED, MergeStyle.MERGE)
+    assert hold.message == f"{NOW}blocked{words}", description

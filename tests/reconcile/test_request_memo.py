@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fanout.api.promotion_policy import MergeStyle
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ObservedRequest,
     ObservedReview,
     RepositoryFacts,
@@ -135,9 +135,16 @@ def test_stored_memos_are_read_by_the_next_process(tmp_path):
         f"{REF}c": head_memo(facts=None),
     }
     memo.unread_numbers = {3}
-    rules = BranchFacts(BASE, True, frozenset({"fanout"}), 1, False, True)
+    rules = BranchFacts(
+        is_protected=True,
+        required_statuses=frozenset({RequiredStatus("fanout", "fanout-app")}),
+        required_approvals=None,
+        may_push=None,
+        requires_signatures=None,
+        allowed_styles=frozenset({MergeStyle.REBASE}),
+    )
     styles = frozenset({MergeStyle.SQUASH})
-    repository = RepositoryFacts(NAME, "main", False, True, True, styles)
+    repository = RepositoryFacts(NAME, False, styles)
     memo.settings = SettingsMemo(repository=repository, branch=rules, base_branch="main", read=NOON)
     memo.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
     memo.others = {

@@ -86,7 +86,7 @@ def test_a_warning_about_a_pull_request(outcome, warnings):
 
 def test_a_repository_that_is_archived():
     name = RepositoryName("org", "edge")
-    facts = RepositoryFacts(name, "main", True, True, True, frozenset())
+    facts = RepositoryFacts(name, True, frozenset())
     server = SimpleNamespace(
         host=HOST, request=lambda *_: request().request, repository=lambda _: facts
     )

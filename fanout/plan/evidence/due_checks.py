@@ -24,11 +24,8 @@ from fanout.plan.records.policy_status import VariantLine
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
-_VERDICTS = {
-    StatusState.SUCCESS: Verdict.PASSED,
-    StatusState.FAILURE: Verdict.FAILED,
-    StatusState.PENDING: Verdict.PENDING,
-}
+# All others are waited for: who skips, cancels or gives up a run passes nothing, and fails nothing.
+_VERDICTS = {StatusState.SUCCESS: Verdict.PASSED, StatusState.FAILURE: Verdict.FAILED}
 _MAX_DESCRIPTION = 120  # characters of a status's text in a message
 
 
@@ -166,7 +163,10 @@ def read_commit_status(
     if description := " ".join(status.description.split()):
         end = "…" if len(description) > _MAX_DESCRIPTION else ""
         sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
-    return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
+    if status.is_rerunnable and status.state not in (StatusState.SUCCESS, StatusState.PENDING):
+        sentence += "; it can be run again on the forge"
+    verdict = _VERDICTS.get(status.state, Verdict.PENDING)
+    return CheckReading(check.name, digest, verdict, sentence, commit)
 
 
 class StatusSubject(Value, kw_only=True):

@@ -80,3 +80,32 @@ _REASONS: Mapping[RefusalKind, Reason] = {
     RefusalKind.SIGNATURE_REQUIRED: Reason.SIGNATURE_REQUIRED,
 }
 MergeOutcome = Merged | Accepted | Refused
+
+
+class MergeabilityKind(StrEnum):
+    """Kind of what a host says about a merge before it is asked for one."""
+
+    CLEAN = "clean"
+    BEHIND = "behind"  # its head lacks commits of the branch, and a rule wants them
+    BLOCKED = "blocked"  # by a rule: statuses, reviews, conversations
+    CONFLICT = "conflict"
+    CHECKING = "checking"  # the host computes it, or has not begun to
+    DRAFT = "draft"
+    OTHER = "other"  # a word that is not known, of which the host says that it is no "clean"
+
+
+class Mergeability(Value):
+    """Words of a host about the merge of a pull request, before anybody asks for it."""
+
+    kind: MergeabilityKind
+    words: str
+
+    def is_refused(self, *, checks_when_merging: bool) -> bool:
+        """Return whether the host would refuse to merge now, whoever asks.
+
+        A draft is none: it is made ready before the merge. `checks_when_merging`: an attempt makes
+        the host compute what it does not know yet, so that "checking" is no refusal.
+        """
+        if self.kind is MergeabilityKind.CHECKING:
+            return not checks_when_merging
+        return self.kind not in (MergeabilityKind.CLEAN, MergeabilityKind.DRAFT)

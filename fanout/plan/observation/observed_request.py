@@ -3,14 +3,15 @@
 Logins are those of the host, without its name. Instants are in UTC and whole seconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
-from fanout.plan.observation.merge_outcome import Accepted
+from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.merge_outcome import Accepted, Mergeability
 from fanout.values import Value, field
 
 
@@ -74,7 +75,8 @@ class ObservedRequest(RequestDraft, kw_only=True):
 
     `title` is without the prefix by which some forges mark drafts. `text_version` counts the
     changes of the text where the forge does, so that no change of a person is overwritten.
-    `accepted`: the host has accepted its merge, by whomever, and has not made it.
+    `accepted`: the host has accepted its merge, by whomever, and has not made it. `mergeability`:
+    None where the host says nothing that would tell a refusal from an attempt.
     """
 
     number: int
@@ -93,6 +95,20 @@ class ObservedRequest(RequestDraft, kw_only=True):
     merged_commit: str = ""  # on the base branch
     text_version: int = 0
     accepted: Accepted | None = None
+    mergeability: Mergeability | None = None
+
+    def may_change_unseen(self, *, checks_when_merging: bool) -> bool:
+        """Return whether the host may show it otherwise although nobody has updated it.
+
+        A queue moves on, checks end and a rule is met without an update of the request.
+        """
+        if self.state is not RequestState.OPEN:
+            return False
+        mergeability = self.mergeability
+        return self.accepted is not None or (
+            mergeability is not None
+            and mergeability.is_refused(checks_when_merging=checks_when_merging)
+        )
 
     def is_from(self, repository: RepositoryName) -> bool:
         """Return whether its head is a branch of this repository; hosts ignore case in names."""
@@ -146,22 +162,42 @@ class ObservedReview(Value):
 
 
 class StatusState(StrEnum):
-    """State of a commit status."""
+    """State of a commit status, or conclusion of a check run. Only "success" passes a check.
+
+    A failure, an error and a timeout of the run are "failure". fanout sets the first three.
+    """
 
     SUCCESS = "success"
     PENDING = "pending"
     FAILURE = "failure"
+    NEUTRAL = "neutral"
+    SKIPPED = "skipped"
+    STALE = "stale"  # the host gave up a run that did not end
+    CANCELLED = "cancelled"
+    ACTION_REQUIRED = "action required"
 
 
 class CommitStatus(Value):
-    """Newest status of one context at a commit, by one creator."""
+    """Newest status or check run of one context (the name of a run) at a commit, by one creator."""
 
     context: str
     state: StatusState
-    creator: str
+    creator: str  # login or app
     instant: datetime
     description: str = ""
     url: str = ""
+    is_rerunnable: bool = False  # the host can run it again
+
+
+def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus, ...]:
+    """Return the newest status of each context and creator, newest first.
+
+    Statuses and check runs are one list. Of those of one instant the first given is the newest.
+    """
+    newest: dict[tuple[str, str], CommitStatus] = {}
+    for status in sorted(statuses, key=lambda it: it.instant, reverse=True):
+        newest.setdefault((status.context, status.creator), status)
+    return tuple(newest.values())
 
 
 class ChangedPaths(Value):
@@ -175,25 +211,11 @@ class ChangedPaths(Value):
     paths: frozenset[str]
 
 
-class BranchFacts(Value):
-    """Rules of a branch, as far as the account of fanout may read them."""
-
-    commit: str
-    is_protected: bool
-    required_contexts: frozenset[str]
-    required_approvals: int
-    may_push: bool
-    may_merge: bool
-
-
 class RepositoryFacts(Value):
-    """Settings of a repository, and the rights of the account of fanout."""
+    """Settings of a repository."""
 
     name: RepositoryName  # the present one, if it was renamed
-    default_branch: str
     is_archived: bool
-    has_requests: bool
-    may_push: bool
     merge_styles: frozenset[MergeStyle]
 
 
@@ -245,11 +267,13 @@ class ForgeState(Value, kw_only=True):
     """A repository as its forge shows it in one pass.
 
     `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
-    this pass. `failure` says why nothing is known.
+    this pass. `checks_when_merging`: the host computes by an attempt to merge whether it can.
+    `failure` says why nothing is known.
     """
 
     host: str  # "git.example.com"
     login: str = ""
+    checks_when_merging: bool = True
     repository: RepositoryFacts | None = None
     branch: BranchFacts | None = None  # rules of the Repository's branch
     requests: Mapping[str, RequestFacts] = field(default_factory=dict)  # by full ref of the head

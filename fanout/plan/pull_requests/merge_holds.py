@@ -7,10 +7,18 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
-from fanout.plan.observation.observed_request import ForgeState, ObservedRequest, RequestFacts
+from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.merge_outcome import MergeabilityKind
+from fanout.plan.observation.observed_request import (
+    ForgeState,
+    ObservedRequest,
+    RequestFacts,
+    StatusState,
+)
 from fanout.plan.records.policy_status import RequestLine
 
 REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
+_MEETS_DEMANDS = "whoever can meet what the forge asks for; each pass asks it again"
 
 
 def find_acceptance_hold(host: str, request: ObservedRequest) -> Hold | None:
@@ -28,13 +36,101 @@ def find_merge_hold(
 
     What rules say comes first: it is known before anything is merged.
     """
+    if (hold := find_rule_hold(forge, facts.request.base_branch, style)) is not None:
+        return hold
+    # A refusal on record is asked about again; while the host itself says no, nothing is.
+    return find_mergeability_hold(forge, facts, line) or find_refusal_hold(facts, line)
+
+
+def find_rule_hold(forge: ForgeState, branch: str, style: MergeStyle) -> Hold | None:
+    """Return the hold of all merges to a branch in a style that rules forbid, or None.
+
+    Rules that the host hides forbid nothing: it refuses itself, then.
+    """
     if forge.repository is not None and style not in forge.repository.merge_styles:
         sentence = (
             f"{forge.repository.name} forbids merging by {style}; allow it there or change"
             " mergeStyle"
         )
         return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
-    return find_refusal_hold(facts, line)
+    rules = forge.branch
+    if rules is None:
+        return None
+    reason, sentence = Reason.MERGE_STYLE_FORBIDDEN, ""
+    if rules.allowed_styles is not None and style not in rules.allowed_styles:
+        allowed = ", ".join(sorted(rules.allowed_styles)) or "none"
+        sentence = (
+            f"the branch {branch} forbids merging by {style}; set mergeStyle to one that it allows"
+            f" ({allowed}), or allow {style} in its rules"
+        )
+    elif rules.requires_linear_history and style is MergeStyle.MERGE:
+        sentence = (
+            f"the branch {branch} requires a linear history, which forbids merging by {style}; set"
+            " mergeStyle to Squash or Rebase, or remove the rule"
+        )
+    elif rules.requires_signatures and style is not MergeStyle.SQUASH:
+        # A squash is a commit of the host's own, which it signs.
+        reason = Reason.SIGNATURE_REQUIRED
+        sentence = (
+            f"the branch {branch} takes signed commits only, and fanout signs none; set mergeStyle"
+            " to Squash, or remove the rule"
+        )
+    elif rules.requires_queue:
+        reason = Reason.FORGE_REFUSES
+        sentence = (
+            f"the branch {branch} requires its merge queue; add the pull requests to it by hand, or"
+            " let fanout's account merge past it"
+        )
+    return Hold(reason, sentence, plan_wording.ADMINISTRATOR) if sentence else None
+
+
+def find_mergeability_hold(
+    forge: ForgeState, facts: RequestFacts, line: RequestLine | None
+) -> Hold | None:
+    """Return the hold of a request that the forge would refuse to merge by its own words, or None.
+
+    Nothing has to fail first. It has no instant: it ends when the forge says something else.
+    """
+    request, mergeability = facts.request, facts.request.mergeability
+    if mergeability is None or not mergeability.is_refused(
+        checks_when_merging=forge.checks_when_merging
+    ):
+        return None
+    # Before its status is a success at this head, that status alone may be what blocks the merge.
+    if mergeability.kind is MergeabilityKind.BLOCKED and not _is_passed(line, request.head_commit):
+        return None
+    words = mergeability.words
+    if mergeability.kind not in (MergeabilityKind.BLOCKED, MergeabilityKind.OTHER):
+        words = f"{_EXPLANATIONS[mergeability.kind]} ({words})"
+    sentence = f"its pull request {request.number} cannot be merged now: {words}"
+    if mergeability.kind is MergeabilityKind.BLOCKED and forge.branch is not None:
+        sentence += _describe_rules(request.base_branch, forge.branch)
+    is_computing = mergeability.kind is MergeabilityKind.CHECKING
+    who = plan_wording.NEXT_RUN if is_computing else _MEETS_DEMANDS
+    return Hold(Reason.FORGE_REFUSES, sentence, who)
+
+
+_EXPLANATIONS = {
+    MergeabilityKind.BEHIND: "its head lacks commits of the branch",
+    MergeabilityKind.CONFLICT: "it conflicts with the branch",
+    MergeabilityKind.CHECKING: "the forge is computing whether it can be",
+}
+
+
+def _describe_rules(branch: str, rules: BranchFacts) -> str:
+    """Return what may block a merge to the branch, and what nobody can tell; "" if nothing."""
+    required, unknown = rules.list_requirements(), rules.list_unknown()
+    text = f"; the branch {branch} requires {', '.join(required)}" if required else ""
+    if unknown:
+        text += f"; it is hidden whether {branch} requires {', '.join(unknown)}"
+    return text
+
+
+def _is_passed(line: RequestLine | None, head_commit: str) -> bool:
+    """Return whether the status of fanout at the head of a request is a success on record."""
+    if line is None or line.head != head_commit:
+        return False
+    return line.status.partition(":")[0] == StatusState.SUCCESS
 
 
 def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | None:
@@ -53,7 +149,7 @@ def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | N
     return Hold(
         line.refusal_reason,
         line.refusal,
-        "whoever can meet what the forge asks for; each pass asks it again",
+        _MEETS_DEMANDS,
         since,
     )
 

@@ -21,7 +21,15 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_status import RequestLine
-from fanout.ports import BranchReader, ClosingReader, Forge, GitStore, ReviewReader, StatusStore
+from fanout.ports import (
+    BranchReader,
+    ClosingReader,
+    Forge,
+    GitStore,
+    RequestMerger,
+    ReviewReader,
+    StatusStore,
+)
 from fanout.reconcile.observation.set_reader import is_statement_for, read_packages
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
@@ -53,6 +61,21 @@ class HostedRepository(Value, kw_only=True):
     def base_branch(self) -> str:
         """Return the name of the branch that requests are merged to."""
         return self.state.branch.removeprefix(_BRANCH)
+
+
+def checks_when_merging(forge: Forge) -> bool:
+    """Return whether an attempt to merge tells what the forge does not know before."""
+    return not isinstance(forge, RequestMerger) or forge.checks_when_merging
+
+
+def may_change_unseen(head: HeadMemo, forge: Forge) -> bool:
+    """Return whether the forge may show the request otherwise although no search shows a change.
+
+    What it holds back is asked in each pass, or nobody would see that it does not any more.
+    """
+    return head.facts is not None and head.facts.request.may_change_unseen(
+        checks_when_merging=checks_when_merging(forge)
+    )
 
 
 @dataclass(slots=True)
@@ -99,6 +122,7 @@ class ForgeReader:
         return ForgeState(
             host=forge.host,
             login=self.memo.login,
+            checks_when_merging=checks_when_merging(forge),
             repository=settings.repository if settings and is_recent else None,
             branch=settings.branch if settings else None,
             requests=requests,
@@ -140,6 +164,7 @@ class ForgeReader:
                     earlier=self._list_earlier(ref, number),
                 )
                 and not (has_unread and head.facts is None)
+                and not may_change_unseen(head, repository.forge)
             ):
                 heads[ref] = head
             else:

@@ -256,7 +256,7 @@ def check_merge(repository: RepositoryName, merge: GuardedMerge, outcome: MergeO
         )
     remedy = ""
     if outcome.kind is RefusalKind.SIGNATURE_REQUIRED:
-        remedy = "set mergeStyle to Squash, or remove the rule that requires signatures"
+        remedy = "let the host sign its merges, or remove the rule that requires signatures"
     elif outcome.kind is RefusalKind.QUEUE_REQUIRED:
         remedy = "allow fanout's account to merge past the merge queue"
     problem = f"{where} cannot be merged now: {outcome.words}"

@@ -14,8 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fanout.disk_cache import read_cache_value, write_cache_file
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ObservedRequest,
     RepositoryFacts,
     RepositoryName,

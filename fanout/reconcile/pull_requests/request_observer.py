@@ -16,18 +16,18 @@ from fanout.api.git_repository import ForgeType, Repository
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.changes.next_drafts import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ForgeState,
     ObservedRequest,
     OtherRequest,
     RepositoryName,
 )
 from fanout.plan.observation.repository_state import RepositoryAccess, RepositoryState
+from fanout.plan.pull_requests.branch_enforcement import requires_status
 from fanout.plan.pull_requests.other_requests import (
     build_other_status,
     find_changed_packages,
-    requires_status,
 )
 from fanout.plan.pull_requests.request_plan import format_status, status_context
 from fanout.plan.records.policy_status import RequestLine
@@ -42,7 +42,11 @@ from fanout.ports import (
 )
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.pass_scope import PassScope
-from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
+from fanout.reconcile.pull_requests.forge_reading import (
+    ForgeReader,
+    HostedRepository,
+    may_change_unseen,
+)
 from fanout.reconcile.pull_requests.request_memo import (
     LONG_AGO,
     RACY_PERIOD,
@@ -133,7 +137,8 @@ class RequestObserver:
             if memo.searched is None:
                 return ""
             instants[account_digest] = _search(forge, memo)
-            if not memo.is_settled():
+            heads = (it for known in memo.repositories.values() for it in known.heads.values())
+            if not memo.is_settled() or any(may_change_unseen(it, forge) for it in heads):
                 return ""
 
         def is_same(forge: Forge, name: RepositoryName) -> bool:
@@ -308,7 +313,8 @@ class OtherRequestReader(Value):
         others: dict[int, OtherRequestMemo] = {}
         requests: list[OtherRequest] = []
         listing_digest = None
-        if rules is not None and requires_status(rules.required_contexts, context):
+        login = self.reader.memo.login
+        if rules is not None and requires_status(rules.required_statuses, context, login):
             listed = repository.forge.open_requests(repository.name)
             wanted = [
                 it
