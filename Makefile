@@ -150,8 +150,10 @@ lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	  -c requirements/runtime.txt --output-file requirements/serve.txt
 	$(COMPILE) pyproject.toml --extra kubernetes \
 	  -c requirements/runtime.txt --output-file requirements/kubernetes.txt
+	$(COMPILE) pyproject.toml --extra github-app \
+	  -c requirements/runtime.txt --output-file requirements/github-app.txt
 	printf 'hatchling>=1.27\nhatch-vcs>=0.5\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
-	$(COMPILE) pyproject.toml --extra serve --extra kubernetes --group dev \
+	$(COMPILE) pyproject.toml --extra serve --extra kubernetes --extra github-app --group dev \
 	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
 
 # ---- the environment -----------------------------------------------------------------------------

@@ -150,6 +150,18 @@ class Credentials(Value):
     private_key: str = ""
     known_hosts: str = ""
     certificate_authority: str = ""
+    github_app_id: str = ""  # or the client ID of the App
+    github_app_private_key: str = ""
+
+    @property
+    def is_github_app(self) -> bool:
+        """Return whether it is a GitHub App, whose tokens are minted when they are needed."""
+        return bool(self.github_app_id or self.github_app_private_key)
+
+    @property
+    def secret_texts(self) -> tuple[str, ...]:
+        """Return the texts that nobody must see."""
+        return self.password, self.private_key, self.github_app_private_key
 
     def __repr__(self) -> str:
         """Return the name of the class."""
@@ -178,18 +190,21 @@ SECRET_KEYS = {
     "identity": "private_key",
     "known_hosts": "known_hosts",
     "ca.crt": "certificate_authority",
+    "githubAppID": "github_app_id",
+    "githubAppPrivateKey": "github_app_private_key",
 }
+_REQUIRED_FIELDS = {"password", "private_key", "github_app_id", "github_app_private_key"}  # one of
 
 
 def read_secret_keys(texts: Mapping[str, str]) -> Credentials | None:
     """Return the credentials of a Secret with these texts by key.
 
-    None without a password and a private key. Other keys are ignored.
+    None without a password, a private key and the fields of a GitHub App. Other keys are ignored.
     """
     fields = {
         SECRET_KEYS[key]: text.strip() for key, text in texts.items() if text and key in SECRET_KEYS
     }
-    if "password" not in fields and "private_key" not in fields:
+    if _REQUIRED_FIELDS.isdisjoint(fields):
         return None
     return Credentials(**{"username": TOKEN_USER, **fields})
 
@@ -346,6 +361,15 @@ class ForgeDirectory(Protocol):
 
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host; None if the host is not listed."""
+
+    def exchange_secret(
+        self, url: str, name: str, read_secret: Callable[[], Credentials]
+    ) -> Credentials:
+        """Return the credentials of Git for a URL, given the secret `name` of a GitHub App.
+
+        They have a token that lasts for five minutes at least; calls of the API use the same one.
+        Raises Denied, InvalidInput, RateLimited, Unavailable.
+        """
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many `calls` (a minute) and `creations` (an hour) each host takes now."""

@@ -59,6 +59,7 @@ class HostAccess(Value):
     secret_name: str = ""
     certificate_authority: str = ""  # PEM; empty: the secret's, else the system's authorities
     owner: str = ""  # of the repositories, where each owner has an account and limits of its own
+    headers: tuple[tuple[str, str], ...] = ()  # of each call, besides fanout's own
 
     @property
     def name(self) -> str:
@@ -220,6 +221,7 @@ class ForgeHttp:
                         "Accept": "application/json",
                         # A small compressed answer can expand beyond all limits of size.
                         "Accept-Encoding": "identity",
+                        **dict(self.access.headers),
                     },
                 )
                 queue = CallQueue(self._governor, self.access.name, monotonic)
@@ -368,7 +370,8 @@ class ForgeHttp:
         if status == 401:
             problem = f"{host} does not accept the token of fanout (401){suffix}"
             remedy = f"renew the secret {secret}" if secret else "renew its secret"
-            return TokenRefused(problem, reason="ForgeDenied", remedy=remedy)
+            quoted = (self.quote(words),) if isinstance(words, str) and words else ()
+            return TokenRefused(problem, reason="ForgeDenied", remedy=remedy, words=quoted)
         if status == 403:
             problem = f"{host} forbids {call.resource} (403){suffix}"
             remedy = "grant the permission to the account of fanout, and the scope to its token"
