@@ -91,8 +91,9 @@ class ApiCalls:
         *,
         expected: tuple[int, ...] = (),
         kind: CallKind = CallKind.WRITE,
+        base: str = "",
     ) -> ForgeResponse:
-        """Return the answer to a write; `expected`: statuses, besides 2xx, that are an answer."""
+        """Return the answer to a call with a body, for which see `ForgeCall`."""
         return self.http.send(
             ForgeCall(
                 method,
@@ -101,6 +102,7 @@ class ApiCalls:
                 kind=kind,
                 policy=self._policy,
                 expected=frozenset(expected),
+                base=base,
             )
         )
 

@@ -77,6 +77,7 @@ class ForgeCall(Value):
     kind: CallKind = CallKind.READ
     policy: str = ""  # for which it is made
     expected: frozenset[int] = frozenset()  # statuses, besides 2xx, that are an answer
+    base: str = ""  # address that `path` is relative to; "": that of the API
 
     @property
     def resource(self) -> str:
@@ -285,7 +286,7 @@ class ForgeHttp:
     async def _fetch(
         self, client: httpx2.AsyncClient, call: ForgeCall, authorization: str
     ) -> tuple[int, httpx2.Headers, bytes]:
-        url = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
+        url = f"{(call.base or self.access.api).rstrip('/')}/{call.quoted_path}"
         if call.query:
             url += f"?{urlencode(call.query)}"
         headers = {"Authorization": authorization}

@@ -300,7 +300,7 @@ class GiteaForge:
                 "MergeTitleField": merge.subject,
                 "MergeMessageField": merge.body,
                 "head_commit_id": merge.head_commit,
-                "delete_branch_after_merge": merge.deletes_branch,
+                "delete_branch_after_merge": True,
             },
             expected=(404, 405, 409),
         )

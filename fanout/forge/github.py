@@ -5,15 +5,31 @@ REST names a bot `slug[bot]`. What an account must not see, GitHub answers with 
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Denied, Unavailable, Waiting
+from fanout.errors import Conflict, Denied, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
 from fanout.forge.api_calls import ApiCalls, message_of
 from fanout.forge.forge_http import ForgeHttp, ForgeResponse
+from fanout.forge.github_answers import (
+    TEAM_PREFIX,
+    read_check_run,
+    read_login,
+    read_merge,
+    read_refusal,
+    read_repository,
+    read_request,
+    read_review,
+    read_status,
+)
+from fanout.forge.github_rules import join_rules, read_protection, read_rule
+from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.merge_outcome import (
+    Merged,
+    Refused,
+)
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,
@@ -24,43 +40,14 @@ from fanout.plan.observation.observed_request import (
     RequestDraft,
     RequestEdit,
     RequestState,
-    ReviewVerdict,
-    StatusState,
+    find_newest_statuses,
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
 from fanout.values import replace
 
-_TEAM_PREFIX = "team/"
 _MOST_FILES = 3000  # that GitHub lists of a request; it does not say that there are more
 _MOST_DESCRIPTION = 140  # characters of the description of a status
-_METHODS = {
-    MergeStyle.MERGE: "allow_merge_commit",
-    MergeStyle.SQUASH: "allow_squash_merge",
-    MergeStyle.REBASE: "allow_rebase_merge",
-}
-_VERDICTS = {
-    "APPROVED": ReviewVerdict.APPROVED,
-    "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
-    "COMMENTED": ReviewVerdict.COMMENTED,
-    # The dismissal takes the place of the verdict, and takes back whatever it was.
-    "DISMISSED": ReviewVerdict.APPROVED,
-}  # without PENDING, which nobody has submitted
-_STATUS_STATES = {
-    "success": StatusState.SUCCESS,
-    "pending": StatusState.PENDING,
-    "failure": StatusState.FAILURE,
-    "error": StatusState.FAILURE,
-}
-# Of check runs that have ended; a run that is neutral, skipped or out of date passes nothing.
-_CONCLUSIONS = {
-    "success": StatusState.SUCCESS,
-    "failure": StatusState.FAILURE,
-    "cancelled": StatusState.FAILURE,
-    "timed_out": StatusState.FAILURE,
-    "action_required": StatusState.FAILURE,
-    "startup_failure": StatusState.FAILURE,
-}
 _LOGIN = "query { viewer { login } }"
 _MERGE_COMMIT = """query($pull: ID!) {
   nodes(ids: [$pull]) { ... on PullRequest { mergeCommit { oid } } }
@@ -109,13 +96,13 @@ class GitHubForge:
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
-        return self._calls.read_one(_path(name), _read_repository)
+        return self._calls.read_one(_path(name), read_repository)
 
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
         found = self._calls.read_optional(
             (*_path(repository), "pulls", str(number)),
-            lambda answer: (_read_request(answer), answer.text("node_id")),
+            lambda answer: (read_request(answer), answer.text("node_id")),
         )
         if found is None:
             self.repository(repository)  # raises Denied if the repository is hidden
@@ -132,20 +119,20 @@ class GitHubForge:
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
         """Return the open pull requests to any branch, also those from other repositories."""
         query = ("state", "open")
-        return self._calls.read_all((*_path(repository), "pulls"), _read_request, query)
+        return self._calls.read_all((*_path(repository), "pulls"), read_request, query)
 
     def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
         """Yield the closed and merged pull requests of an author, those changed last first."""
         query = (("state", "closed"), ("sort", "updated"), ("direction", "desc"))
         path = (*_path(repository), "pulls")
-        for page, _ in self._calls.read_pages(path, _read_request, *query):
+        for page, _ in self._calls.read_pages(path, read_request, *query):
             yield from (it for it in page if it.author.lower() == author.lower())
 
     def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
         """Return the login of whoever closed a pull request last, or ""."""
         events = self._calls.read_all(
             (*_path(repository), "issues", str(request.number), "events"),
-            lambda answer: (answer.text("event"), _login(answer, "actor")),
+            lambda answer: (answer.text("event"), read_login(answer, "actor")),
         )
         return next((login for kind, login in reversed(events) if kind == "closed"), "")
 
@@ -154,7 +141,7 @@ class GitHubForge:
         path = (*_path(repository), "pulls", str(number))
 
         def read_head() -> str:
-            return self._calls.read_one(path, _read_request).head_commit
+            return self._calls.read_one(path, read_request).head_commit
 
         # The list does not name the commit that it is of.
         head = read_head()
@@ -168,40 +155,44 @@ class GitHubForge:
     def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
         """Return the submitted reviews of a pull request, oldest first."""
         path = (*_path(repository), "pulls", str(number), "reviews")
-        submitted = [it for it in self._calls.read_all(path, _read_review) if it is not None]
+        submitted = [it for it in self._calls.read_all(path, read_review) if it is not None]
         return sorted(submitted, key=lambda review: review.instant)
 
     def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
         """Return the newest status or check run of each name and creator, newest first."""
         path = (*_path(repository), "commits", commit)
-        statuses = self._calls.read_all((*path, "statuses"), _read_status, is_optional=True)
+        statuses = self._calls.read_all((*path, "statuses"), read_status, is_optional=True)
         runs = self._calls.read_all(
             (*path, "check-runs"),
-            _read_check_run,
+            read_check_run,
             ("filter", "latest"),
             within="check_runs",
             is_optional=True,
         )
-        # Statuses are listed newest first; of those within one second that order remains.
-        newest: dict[tuple[str, str], CommitStatus] = {}
-        for status in sorted((*statuses, *runs), key=lambda it: it.instant, reverse=True):
-            newest.setdefault((status.context, status.creator), status)
-        return list(newest.values())
+        # Statuses are listed newest first.
+        return find_newest_statuses((*statuses, *runs))
 
     def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
         """Return the rules of a branch; None if there is no such branch."""
         path = _path(repository)
-        facts = self._calls.read_optional((*path, "branches", branch), _read_branch)
-        if facts is None:
+        answer = self._calls.read_optional((*path, "branches", branch), lambda it: it)
+        if answer is None:
             self.repository(repository)  # raises Denied if the repository is hidden
             return None
         # Classic protection is in the answer about the branch, rulesets are not.
-        rules = self._calls.read_all((*path, "rules", "branches", branch), _read_rule)
-        return replace(
-            facts,
-            is_protected=facts.is_protected or bool(rules),
-            required_contexts=facts.required_contexts.union(*rules),
-        )
+        rules = self._calls.read_all((*path, "rules", "branches", branch), lambda it: it)
+        try:
+            protection = read_protection(answer, self._name_app)
+            return join_rules((protection, *(read_rule(it, self._name_app) for it in rules)))
+        except MalformedAnswer as error:
+            raise self._calls.malformed("the rules of a branch", str(error)) from None
+
+    def _name_app(self, number: int) -> str:
+        """Return the login of an App by its id, or words for one that is not fanout's own."""
+        if number < 0:  # any
+            return ""
+        is_own = str(number) == self._http.access.secret.github_app_id
+        return self.login() if is_own else f"app {number}"
 
     # ---- writing -------------------------------------------------------------------------------
 
@@ -233,7 +224,7 @@ class GitHubForge:
                 f"{repository} takes no pull request {branches}: {self._http.quote(words)}",
                 reason="RemoteMoved",
             )
-        return self._calls.parse("its answer to an opened request", response, _read_request)
+        return self._calls.parse("its answer to an opened request", response, read_request)
 
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
@@ -244,7 +235,7 @@ class GitHubForge:
         if edit.text is not None or edit.is_draft is not None:
             # GitHub keeps no version of a text: it is compared right before it is written.
             present, node = self._calls.read_one(
-                path, lambda answer: (_read_request(answer), answer.text("node_id"))
+                path, lambda answer: (read_request(answer), answer.text("node_id"))
             )
         if edit.text is not None and present.text != request.text:
             raise Conflict(
@@ -261,7 +252,7 @@ class GitHubForge:
         """Close a pull request without merging it. Raises Conflict if it was merged."""
         path = (*_path(repository), "pulls", str(number))
         response = self._calls.write("PATCH", path, {"state": "closed"}, expected=(422,))
-        closed = response.status != 422 and self._calls.parse("its answer", response, _read_request)
+        closed = response.status != 422 and self._calls.parse("its answer", response, read_request)
         if not closed or closed.state is RequestState.MERGED:
             raise Conflict(
                 f"pull request {number} of {repository} is not open any more", reason="RemoteMoved"
@@ -304,7 +295,12 @@ class GitHubForge:
             },
         )
 
-    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
+    @property
+    def checks_when_merging(self) -> bool:
+        """False: GitHub computes whether it can merge when it is asked about the request."""
+        return False
+
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> Merged | Refused:
         """Merge a pull request if its head is the commit that was judged."""
         where = f"pull request {merge.number} of {repository}"
         path = (*_path(repository), "pulls", str(merge.number))
@@ -326,16 +322,23 @@ class GitHubForge:
         if response.status == 409:
             raise Conflict(f"{where} is not as observed: {words}", reason="RemoteMoved")
         if response.status == 405:
-            quoted = self._http.quote(words) or "status 405"
-            raise Waiting(f"{where} cannot be merged now: {quoted}", reason="ForgeRefuses")
+            return read_refusal(words, self._http.quote(words) or "status 405")
+        self._delete_branch(repository, merge.head_branch)
+        return self._calls.parse("its answer to a merge", response, read_merge)
 
     # ---- calls ---------------------------------------------------------------------------------
+
+    def _delete_branch(self, repository: RepositoryName, branch: str) -> None:
+        # It is merged whatever becomes of the branch, which the next pass sees.
+        with suppress(FanoutError):
+            path = (*_path(repository), "git", "refs", "heads", *branch.split("/"))
+            self._calls.write("DELETE", path, expected=(404, 409, 422))
 
     def _ask_for_review(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
     ) -> bool:
-        teams = [it.removeprefix(_TEAM_PREFIX) for it in reviewers if it.startswith(_TEAM_PREFIX)]
-        people = [it for it in reviewers if not it.startswith(_TEAM_PREFIX)]
+        teams = [it.removeprefix(TEAM_PREFIX) for it in reviewers if it.startswith(TEAM_PREFIX)]
+        people = [it for it in reviewers if not it.startswith(TEAM_PREFIX)]
         # Without the right to read members, 403 answers for teams.
         response = self._calls.write(
             "POST",
@@ -350,7 +353,9 @@ class GitHubForge:
     ) -> AnswerObject:
         """Return `data` of the answer to a GraphQL document. Raises Denied for an error in it."""
         body = {"query": document, "variables": variables}
-        response = self._calls.write("POST", ("graphql",), body, kind=kind)
+        # On github.com below the address of the API, on Enterprise Server beside its version.
+        base = self._http.access.api.rstrip("/").removesuffix("/v3")
+        response = self._calls.write("POST", ("graphql",), body, kind=kind, base=base)
         answer = self._calls.parse("a GraphQL query", response, lambda it: it)
         if errors := answer.children("errors"):
             words = self._http.quote(errors[0].text("message", ""))
@@ -374,123 +379,3 @@ def _reasons(response: ForgeResponse) -> str:
         if isinstance(error, Mapping)
     ]
     return "; ".join(map(str, sentences)) or message_of(response)
-
-
-def _login(answer: AnswerObject, name: str) -> str:
-    child = answer.child(name)
-    return "" if child is None else child.text("login")
-
-
-def _read_name(answer: AnswerObject) -> RepositoryName:
-    owner, _, name = answer.text("full_name").rpartition("/")
-    return RepositoryName(owner, name)
-
-
-def _read_repository(answer: AnswerObject) -> RepositoryFacts:
-    rights = answer.child("permissions")
-    return RepositoryFacts(
-        name=_read_name(answer),
-        default_branch=answer.text("default_branch"),
-        is_archived=answer.flag("archived"),
-        has_requests=answer.flag("has_pull_requests"),
-        may_push=rights is not None and rights.flag("push"),
-        merge_styles=frozenset(
-            style for style, setting in _METHODS.items() if answer.flag(setting)
-        ),
-    )
-
-
-def _read_request(answer: AnswerObject) -> ObservedRequest:
-    head, base = answer.child("head"), answer.child("base")
-    if head is None or base is None:
-        raise MalformedAnswer("head or base is missing")
-    head_repository = head.child("repo")
-    merged = answer.optional_instant("merged_at")
-    return ObservedRequest(
-        number=answer.number("number"),
-        url=answer.text("html_url"),
-        state=RequestState.MERGED if merged else RequestState(answer.text("state")),
-        is_draft=answer.flag("draft"),
-        title=answer.text("title"),
-        text=answer.text("body", ""),
-        author=_login(answer, "user"),
-        labels=frozenset(label.text("name") for label in answer.children("labels")),
-        reviewers=frozenset(
-            [user.text("login") for user in answer.children("requested_reviewers")]
-            + [_TEAM_PREFIX + team.text("slug") for team in answer.children("requested_teams")]
-        ),
-        head_repository=None if head_repository is None else _read_name(head_repository),
-        head_branch=head.text("ref"),
-        head_commit=head.text("sha"),
-        base_branch=base.text("ref"),
-        created=answer.instant("created_at"),
-        updated=answer.instant("updated_at"),
-        closed=answer.optional_instant("closed_at"),
-        merged=merged,
-        merged_by=_login(answer, "merged_by"),
-    )
-
-
-def _read_review(answer: AnswerObject) -> ObservedReview | None:
-    state = answer.text("state")
-    verdict = _VERDICTS.get(state)
-    if verdict is None:
-        return None
-    return ObservedReview(
-        reviewer=_login(answer, "user"),
-        verdict=verdict,
-        commit=answer.text("commit_id", ""),
-        instant=answer.instant("submitted_at"),
-        is_dismissed=state == "DISMISSED",
-        url=answer.text("html_url", ""),
-    )
-
-
-def _read_status(answer: AnswerObject) -> CommitStatus:
-    return CommitStatus(
-        context=answer.text("context"),
-        # A state of a later version is not taken for a success.
-        state=_STATUS_STATES.get(answer.text("state"), StatusState.PENDING),
-        creator=_login(answer, "creator"),
-        instant=answer.instant("created_at"),
-        description=answer.text("description", ""),
-        url=answer.text("target_url", ""),
-    )
-
-
-def _read_check_run(answer: AnswerObject) -> CommitStatus:
-    app = answer.child("app")
-    instant = answer.optional_instant("completed_at") or answer.optional_instant("started_at")
-    if instant is None:
-        raise MalformedAnswer("started_at is missing")
-    return CommitStatus(
-        context=answer.text("name"),
-        state=_CONCLUSIONS.get(answer.text("conclusion", ""), StatusState.PENDING),
-        creator="" if app is None else f"{app.text('slug')}[bot]",
-        instant=instant,
-        url=answer.text("html_url", ""),
-    )
-
-
-def _read_branch(answer: AnswerObject) -> BranchFacts:
-    commit, protection = answer.child("commit"), answer.child("protection")
-    if commit is None:
-        raise MalformedAnswer("commit is missing")
-    checks = protection.child("required_status_checks") if protection is not None else None
-    return BranchFacts(
-        commit=commit.text("sha"),
-        is_protected=answer.flag("protected"),
-        required_contexts=checks.texts("contexts") if checks is not None else frozenset(),
-        required_approvals=0,
-        may_push=True,
-        may_merge=True,
-    )
-
-
-def _read_rule(answer: AnswerObject) -> frozenset[str]:
-    """Return the contexts that a rule of a ruleset requires."""
-    parameters = answer.child("parameters")
-    if answer.text("type") != "required_status_checks" or parameters is None:
-        return frozenset()
-    required = parameters.children("required_status_checks")
-    return frozenset(it.text("context") for it in required)

@@ -1,4 +1,4 @@
-"""Open pull requests of many repositories of GitHub in one GraphQL query, with what belongs to them.
+"""Open pull requests of many repositories of GitHub in one GraphQL query, with all about them.
 
 GitHub counts the objects that a query could bring, and refuses one that could bring more than
 500,000: 50 repositories of 30 requests are below that. What does not fit into an answer is left
@@ -9,6 +9,13 @@ of a request that has more of them.
 from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
+from fanout.forge.github_answers import (
+    CONCLUSIONS,
+    STATUS_STATES,
+    TEAM_PREFIX,
+    VERDICTS,
+    read_mergeability,
+)
 from fanout.plan.observation.merge_outcome import Accepted, MergeRoute
 from fanout.plan.observation.observed_request import (
     CommitStatus,
@@ -16,7 +23,6 @@ from fanout.plan.observation.observed_request import (
     ObservedReview,
     RepositoryName,
     RequestState,
-    ReviewVerdict,
     StatusState,
 )
 from fanout.values import Value
@@ -77,7 +83,9 @@ class BatchedRepository(Value, kw_only=True):
 
 def build_query(names: Sequence[RepositoryName]) -> tuple[str, Mapping[str, str]]:
     """Return the query about at most `REPOSITORIES` repositories, and its variables."""
-    declared, fields, variables = [], [], {}
+    declared: list[str] = []
+    fields: list[str] = []
+    variables: dict[str, str] = {}
     for number, name in enumerate(names):
         declared.append(f"$owner{number}: String!, $name{number}: String!")
         fields.append(
@@ -176,13 +184,14 @@ def _read_request(answer: AnswerObject) -> ObservedRequest | None:
         created=answer.instant("createdAt"),
         updated=answer.instant("updatedAt"),
         accepted=_read_accepted(answer),
+        mergeability=read_mergeability(answer.text("mergeStateStatus").lower()),
     )
 
 
 def _reviewer(answer: AnswerObject) -> str:
     """Return a reviewer as `request_reviews` takes one."""
     if answer.text("__typename") == "Team":
-        return f"team/{answer.text('slug')}"
+        return f"{TEAM_PREFIX}{answer.text('slug')}"
     return bot_login(answer.text("login", "")) if is_bot(answer) else answer.text("login", "")
 
 
@@ -206,4 +215,31 @@ def _read_review(answer: AnswerObject) -> ObservedReview | None:
         instant=answer.instant("submittedAt"),
         is_dismissed=state == "DISMISSED",
         url=answer.text("url", ""),
+    )
+
+
+def _read_context(answer: AnswerObject) -> CommitStatus:
+    """Return a status or a check run."""
+    if answer.text("__typename") == "StatusContext":
+        return CommitStatus(
+            context=answer.text("context"),
+            # One that is expected has not been set.
+            state=STATUS_STATES.get(answer.text("state").lower(), StatusState.PENDING),
+            creator=_login(answer, "creator"),
+            instant=answer.instant("createdAt"),
+            description=answer.text("description", ""),
+            url=answer.text("targetUrl", ""),
+        )
+    suite = answer.child("checkSuite")
+    app = None if suite is None else suite.child("app")
+    instant = answer.optional_instant("completedAt") or answer.optional_instant("startedAt")
+    if instant is None:
+        raise MalformedAnswer("startedAt is missing")
+    return CommitStatus(
+        context=answer.text("name"),
+        state=CONCLUSIONS.get(answer.text("conclusion", "").lower(), StatusState.PENDING),
+        creator="" if app is None else bot_login(app.text("slug")),
+        instant=instant,
+        url=answer.text("detailsUrl", ""),
+        is_rerunnable=True,
     )

@@ -32,7 +32,7 @@ from fanout.values import replace
 
 HEAD = commit_id("c1")
 EDGE = RepositoryName("org", "edge")
-MERGE = GuardedMerge(7, HEAD, MergeStyle.REBASE)
+MERGE = GuardedMerge(7, HEAD, "draft", MergeStyle.REBASE)
 NOT_NOW = "pull request 7 of org/edge cannot be merged now: blocked"
 QUEUED = Accepted(MergeRoute.QUEUE, 3, "AWAITING_CHECKS")
 OUTCOMES = [

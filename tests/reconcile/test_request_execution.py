@@ -17,7 +17,7 @@ from fanout.plan.observation.merge_outcome import (
 from fanout.plan.observation.observed_request import GuardedMerge
 from fanout.reconcile.pull_requests.request_execution import RequestOutcome, execute_requests
 
-MERGE = GuardedMerge(7, commit_id("c1"), MergeStyle.MERGE)
+MERGE = GuardedMerge(7, commit_id("c1"), "draft", MergeStyle.MERGE)
 
 
 def outcome_of(forge: ForgeDouble, **fields: object) -> RequestOutcome:

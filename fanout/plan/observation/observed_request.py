@@ -227,10 +227,10 @@ class GuardedMerge(Value):
 
     number: int
     head_commit: str
+    head_branch: str  # deleted after the merge
     style: MergeStyle
     subject: str = ""
     body: str = ""
-    deletes_branch: bool = True
 
 
 class RequestFacts(Value, kw_only=True):
