@@ -176,7 +176,6 @@ def read_refusal(words: str, quoted: str) -> Refused:
     """Return why GitHub does not merge (405): its words alone tell rules, conflicts and races."""
     kinds = (
         ("merge queue", RefusalKind.QUEUE_REQUIRED),
-        ("verified signatures", RefusalKind.SIGNATURE_REQUIRED),
         ("are not allowed on this repository", RefusalKind.STYLE_FORBIDDEN),
     )
     kind = next((kind for part, kind in kinds if part in words), RefusalKind.NOT_NOW)
