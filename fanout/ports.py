@@ -23,6 +23,7 @@ from fanout.plan.observation.observed_request import (
     GuardedMerge,
     ObservedRequest,
     ObservedReview,
+    PolledRepository,
     RepositoryFacts,
     RepositoryName,
     RequestDraft,
@@ -384,6 +385,20 @@ class RequestSearch(Protocol):
 
         It shows reviews, comments, pushes, labels, closing and merging, but neither statuses nor
         renamed or deleted branches.
+        """
+
+
+@runtime_checkable
+class RequestPoll(Protocol):
+    """Ability of a forge to show the open pull requests of many repositories by few calls."""
+
+    def poll_requests(
+        self, repositories: Sequence[RepositoryName]
+    ) -> "tuple[Forge, Mapping[RepositoryName, PolledRepository], datetime | None]":
+        """Return the forge as it is now, what it shows of these repositories, and its time.
+
+        The forge answers reads about what it has shown without a call. A repository that is hidden,
+        or of which the host does not show all at once, is left out.
         """
 
 

@@ -6,6 +6,7 @@ REST names a bot `slug[bot]`. What an account must not see, GitHub answers with 
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable
@@ -23,6 +24,7 @@ from fanout.forge.github_answers import (
     read_review,
     read_status,
 )
+from fanout.forge.github_batch import REPOSITORIES, build_query, read_batch
 from fanout.forge.github_rules import join_rules, read_protection, read_rule
 from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.merge_outcome import (
@@ -35,6 +37,7 @@ from fanout.plan.observation.observed_request import (
     GuardedMerge,
     ObservedRequest,
     ObservedReview,
+    PolledRepository,
     RepositoryFacts,
     RepositoryName,
     RequestDraft,
@@ -63,9 +66,15 @@ _DRAFT = """mutation($pull: ID!) {
 class GitHubForge:
     """Implementation of `fanout.ports.Forge` and of its abilities, but for search, on GitHub."""
 
-    def __init__(self, http: ForgeHttp, policy: str = "") -> None:
-        """Create a client whose calls count for a policy."""
+    def __init__(
+        self,
+        http: ForgeHttp,
+        policy: str = "",
+        polled: Mapping[RepositoryName, PolledRepository] | None = None,
+    ) -> None:
+        """Create a client whose calls count for a policy; what is `polled` needs none."""
         self._http = http
+        self._polled = polled or {}
         self._calls = ApiCalls(http, policy, ("per_page", 100))
 
     @property
@@ -118,8 +127,27 @@ class GitHubForge:
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
         """Return the open pull requests to any branch, also those from other repositories."""
+        if (polled := self._polled.get(repository)) is not None:
+            return polled.requests
         query = ("state", "open")
         return self._calls.read_all((*_path(repository), "pulls"), read_request, query)
+
+    def poll_requests(
+        self, repositories: Sequence[RepositoryName]
+    ) -> tuple[Forge, Mapping[RepositoryName, PolledRepository], datetime | None]:
+        """Return the forge with what one query for each 50 repositories shows of them."""
+        polled: dict[RepositoryName, PolledRepository] = {}
+        instant: datetime | None = None
+        for start in range(0, len(repositories), REPOSITORIES):
+            names = repositories[start : start + REPOSITORIES]
+            document, variables = build_query(names)
+            response, data = self._ask_in_part(document, variables)
+            instant = instant or response.instant
+            try:
+                polled |= read_batch(data, names)
+            except MalformedAnswer as error:
+                raise self._calls.malformed("a GraphQL query", str(error)) from None
+        return GitHubForge(self._http, polled=polled), polled, instant
 
     def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
         """Yield the closed and merged pull requests of an author, those changed last first."""
@@ -154,12 +182,16 @@ class GitHubForge:
 
     def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
         """Return the submitted reviews of a pull request, oldest first."""
+        if (polled := self._polled.get(repository)) is not None and number in polled.reviews:
+            return polled.reviews[number]
         path = (*_path(repository), "pulls", str(number), "reviews")
         submitted = [it for it in self._calls.read_all(path, read_review) if it is not None]
         return sorted(submitted, key=lambda review: review.instant)
 
     def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
         """Return the newest status or check run of each name and creator, newest first."""
+        if (polled := self._polled.get(repository)) is not None and commit in polled.statuses:
+            return polled.statuses[commit]
         path = (*_path(repository), "commits", commit)
         statuses = self._calls.read_all((*path, "statuses"), read_status, is_optional=True)
         runs = self._calls.read_all(
@@ -351,19 +383,25 @@ class GitHubForge:
     def _ask(
         self, document: str, variables: Mapping[str, Any], kind: CallKind = CallKind.READ
     ) -> AnswerObject:
-        """Return `data` of the answer to a GraphQL document. Raises Denied for an error in it."""
+        """Return `data` of the answer to a document. Raises Denied for an error in any part."""
+        response, data = self._ask_in_part(document, variables, kind)
+        if errors := AnswerObject(response.data).children("errors"):
+            words = self._http.quote(errors[0].text("message", ""))
+            raise Denied(f"{self.host} refuses a GraphQL query: {words}", reason="ForgeDenied")
+        return data
+
+    def _ask_in_part(
+        self, document: str, variables: Mapping[str, Any], kind: CallKind = CallKind.READ
+    ) -> tuple[ForgeResponse, AnswerObject]:
+        """Return the answer to a GraphQL document, and its `data`: null where a part is refused."""
         body = {"query": document, "variables": variables}
         # On github.com below the address of the API, on Enterprise Server beside its version.
         base = self._http.access.api.rstrip("/").removesuffix("/v3")
         response = self._calls.write("POST", ("graphql",), body, kind=kind, base=base)
-        answer = self._calls.parse("a GraphQL query", response, lambda it: it)
-        if errors := answer.children("errors"):
-            words = self._http.quote(errors[0].text("message", ""))
-            raise Denied(f"{self.host} refuses a GraphQL query: {words}", reason="ForgeDenied")
-        data = answer.child("data")
+        data = self._calls.parse("a GraphQL query", response, lambda it: it.child("data"))
         if data is None:
             raise self._calls.malformed("a GraphQL query", "data is missing")
-        return data
+        return response, data
 
 
 def _path(repository: RepositoryName) -> tuple[str, ...]:

@@ -21,11 +21,12 @@ from fanout.plan.observation.observed_request import (
     CommitStatus,
     ObservedRequest,
     ObservedReview,
+    PolledRepository,
     RepositoryName,
     RequestState,
     StatusState,
+    find_newest_statuses,
 )
-from fanout.values import Value
 
 REPOSITORIES = 50  # of one query
 _REQUESTS = """\
@@ -70,17 +71,6 @@ fragment Request on PullRequest {
 """
 
 
-class BatchedRepository(Value, kw_only=True):
-    """Open requests of a repository as one query showed them.
-
-    `reviews` and `statuses` have only requests and head commits whose lists were shown as a whole.
-    """
-
-    requests: tuple[ObservedRequest, ...]
-    reviews: Mapping[int, tuple[ObservedReview, ...]]  # by number
-    statuses: Mapping[str, tuple[CommitStatus, ...]]  # by head commit
-
-
 def build_query(names: Sequence[RepositoryName]) -> tuple[str, Mapping[str, str]]:
     """Return the query about at most `REPOSITORIES` repositories, and its variables."""
     declared: list[str] = []
@@ -98,7 +88,7 @@ def build_query(names: Sequence[RepositoryName]) -> tuple[str, Mapping[str, str]
 
 def read_batch(
     data: AnswerObject, names: Sequence[RepositoryName]
-) -> Iterator[tuple[RepositoryName, BatchedRepository]]:
+) -> Iterator[tuple[RepositoryName, PolledRepository]]:
     """Yield the repositories that the answer shows as a whole.
 
     One that the account must not see, or whose name leads nowhere, is null in the answer. Raises
@@ -124,10 +114,9 @@ def read_batch(
             rollup = node.child("statusCheckRollup")
             contexts = [] if rollup is None else _whole_list(rollup.child("contexts"))
             if contexts is not None:
-                read = sorted(map(_read_context, contexts), key=lambda it: it.instant)
-                statuses[request.head_commit] = tuple(reversed(read))
+                statuses[request.head_commit] = find_newest_statuses(map(_read_context, contexts))
         requests_shown = tuple(it for it in shown if it is not None)
-        yield name, BatchedRepository(requests=requests_shown, reviews=reviews, statuses=statuses)
+        yield name, PolledRepository(requests=requests_shown, reviews=reviews, statuses=statuses)
 
 
 def _whole_list(connection: AnswerObject | None) -> list[AnswerObject] | None:

@@ -200,6 +200,17 @@ def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus
     return tuple(newest.values())
 
 
+class PolledRepository(Value, kw_only=True):
+    """Open pull requests of a repository, all of them, as a host showed those of many at once.
+
+    `reviews` and `statuses` have only requests and head commits of which the host showed all.
+    """
+
+    requests: tuple[ObservedRequest, ...]
+    reviews: Mapping[int, tuple[ObservedReview, ...]]  # by number of the request; oldest first
+    statuses: Mapping[str, tuple[CommitStatus, ...]]  # by head commit; newest first
+
+
 class ChangedPaths(Value):
     """Paths of the files that a pull request changes, and the head commit that they are of.
 

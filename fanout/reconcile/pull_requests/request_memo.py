@@ -8,7 +8,7 @@ than two seconds before its reading. All instants here are of the host's own clo
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.observed_request import (
     ObservedRequest,
+    PolledRepository,
     RepositoryFacts,
     RepositoryName,
     RequestFacts,
@@ -204,6 +205,36 @@ class HostMemo:
                     break
             else:
                 memo.unread_numbers.add(match.number)
+
+    def mark_polled(
+        self,
+        repositories: Iterable[RepositoryName],
+        polled: Mapping[RepositoryName, PolledRepository],
+    ) -> None:
+        """Mark what a poll of these repositories shows to have changed, so that it is read again.
+
+        What a poll did not show is read anew. Other than a search, it also shows what makes no
+        update of a request.
+        """
+        for name in repositories:
+            memo, shown = self.repositories.get(str(name).lower()), polled.get(name)
+            if memo is None or shown is None:
+                self.repositories.pop(str(name).lower(), None)
+                continue
+            requests = {it.number: it for it in shown.requests}
+            for ref, head in memo.heads.items():
+                if head.facts is None or head.facts.request.state is not RequestState.OPEN:
+                    continue
+                request = requests.pop(head.facts.request.number, None)
+                reviews = shown.reviews.get(head.facts.request.number, ())
+                if request != head.facts.request or not set(reviews) <= set(head.facts.reviews):
+                    memo.heads[ref] = replace(head, read=LONG_AGO)
+            foreign = {it.number for head in memo.heads.values() for it in head.foreign_requests}
+            memo.unread_numbers |= {
+                it.number
+                for it in requests.values()
+                if it.author == self.login and it.number not in foreign
+            }
 
 
 @dataclass(slots=True)

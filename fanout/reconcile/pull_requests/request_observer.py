@@ -37,6 +37,7 @@ from fanout.ports import (
     Forge,
     ForgeDirectory,
     GitStore,
+    RequestPoll,
     RequestSearch,
     StatusStore,
 )
@@ -132,11 +133,18 @@ class RequestObserver:
         """
         located = [self.forges.forge_of(url) for url in urls]
         instants: dict[str, datetime] = {}
-        for account_digest, forge in {it.account_digest: it for it, _ in located}.items():
+        names: dict[str, list[RepositoryName]] = {}
+        forges: dict[str, Forge] = {}
+        for forge, name in located:
+            names.setdefault(forge.account_digest, []).append(name)
+            forges[forge.account_digest] = forge
+        for account_digest, forge in list(forges.items()):
             memo = self.memos.host(account_digest)
             if memo.searched is None:
                 return ""
-            instants[account_digest] = _search(forge, memo)
+            forges[account_digest], instants[account_digest] = _search(
+                forge, memo, names[account_digest]
+            )
             heads = (it for known in memo.repositories.values() for it in known.heads.values())
             if not memo.is_settled() or any(may_change_unseen(it, forge) for it in heads):
                 return ""
@@ -146,8 +154,8 @@ class RequestObserver:
             readings = [it.read for it in (memo.settings, memo.rules) if it is not None]
             if readings and instants[forge.account_digest] - max(readings) >= _RULES_AGE:
                 return False
-            known = memo.listing_digest
-            return known is None or digest_listing(forge.open_requests(name)) == known
+            known, seen = memo.listing_digest, forges[forge.account_digest]
+            return known is None or digest_listing(seen.open_requests(name)) == known
 
         with ThreadPoolExecutor(_CALLS_AT_ONCE) as threads:
             if not all(threads.map(is_same, *zip(*located, strict=True))):
@@ -214,10 +222,12 @@ class RequestObserver:
     def _read_host(self, repositories: Sequence[HostedRepository]) -> Mapping[int, ForgeState]:
         forge = repositories[0].forge
         memo = self.memos.host(forge.account_digest)
-        instant = run_isolated(partial(_search, forge, memo))
-        if isinstance(instant, FanoutError):
-            failed = ForgeState(host=forge.host, login=memo.login, failure=instant)
+        names = [it.name for it in repositories]
+        searched = run_isolated(partial(_search, forge, memo, names))
+        if isinstance(searched, FanoutError):
+            failed = ForgeState(host=forge.host, login=memo.login, failure=searched)
             return {id(it.state): failed for it in repositories}
+        seen, instant = searched
 
         def read(repository: HostedRepository) -> ForgeState:
             reader = ForgeReader(
@@ -225,7 +235,7 @@ class RequestObserver:
                 install=self.install,
                 memo=memo,
                 instant=instant,
-                repository=repository,
+                repository=replace(repository, forge=seen),
             )
             try:
                 with BARRIER:
@@ -243,10 +253,13 @@ class RequestObserver:
         return host_states
 
 
-def _search(forge: Forge, memo: HostMemo) -> datetime:
-    """Mark what changed on the host in its memo; return the host's time before all readings.
+def _search(
+    forge: Forge, memo: HostMemo, repositories: Sequence[RepositoryName]
+) -> tuple[Forge, datetime]:
+    """Mark what changed on the host in its memo; return the forge to read the repositories with.
 
-    Of a host that cannot be searched, or does not say its time, all is read in each pass.
+    With it the host's time before all readings. Of a host that can neither be searched nor polled,
+    or does not say its time, all is read in each pass.
     """
     if not memo.login:
         memo.login = forge.login()
@@ -257,9 +270,13 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
         searched = forge.search_requests(since)
         memo.mark_changed(searched.matches)
         instant = memo.searched = searched.instant
+    elif isinstance(forge, RequestPoll):
+        forge, polled, instant = forge.poll_requests(repositories)
+        memo.mark_polled(repositories, polled)
+        memo.searched = instant
     if instant is None:
         memo.repositories.clear()
-    return instant or LONG_AGO
+    return forge, instant or LONG_AGO
 
 
 def _find_released(
