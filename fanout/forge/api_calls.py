@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 from fanout.errors import Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
-from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.forge_http import ForgeHttp
 from fanout.plan.pull_requests.call_limits import CallKind
 
 Result = TypeVar("Result")

@@ -18,25 +18,34 @@ from datetime import UTC, datetime, timedelta
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from fanout.api.durations import parse_http_date, parse_retry_after
+from fanout.api.durations import parse_http_date
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
 from fanout.forge.access_tokens import StaticToken, TokenSource
-from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Governor, instant_after
+from fanout.forge.answer_memo import AnswerMemo
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.governor import (
+    CallDeferred,
+    CallQueue,
+    CircuitBreaker,
+    Governor,
+    RefusalBackoff,
+    instant_after,
+)
+from fanout.forge.rate_limits import LimitRefusal, read_limits
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials
 from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor
-from fanout.values import Value
+from fanout.values import Value, replace
 
 Result = TypeVar("Result")
+RawAnswer = tuple[int, httpx2.Headers, bytes]  # status, headers, content
 
-_DEFAULT_RETRY_AFTER = 60.0  # seconds; GitHub's advice where an answer has none
-_MAX_RETRY_AFTER = 86400.0
 _MAX_QUOTE = 200  # characters of a server's message
 
 
@@ -65,41 +74,6 @@ class HostAccess(Value):
     def name(self) -> str:
         """Return the host as messages about its limits name it: with the owner, if there is one."""
         return f"{self.host}/{self.owner}" if self.owner else self.host
-
-
-class ForgeCall(Value):
-    """One call of the API; the segments of `path` are unquoted."""
-
-    method: str
-    path: tuple[str, ...]
-    query: tuple[tuple[str, str], ...] = ()
-    body: Mapping[str, Any] | None = None
-    kind: CallKind = CallKind.READ
-    policy: str = ""  # for which it is made
-    expected: frozenset[int] = frozenset()  # statuses, besides 2xx, that are an answer
-    base: str = ""  # address that `path` is relative to; "": that of the API
-
-    @property
-    def resource(self) -> str:
-        """Return method and path, as messages name the call: `GET /repos/ann/edge`."""
-        return f"{self.method} /{self.quoted_path}"
-
-    @property
-    def quoted_path(self) -> str:
-        """Return the path relative to the API's address."""
-        return "/".join(quote(segment, safe="") for segment in self.path)
-
-
-class ForgeResponse(Value):
-    """Answer to a call: status, JSON (None: no content), and whether another page follows.
-
-    `instant` is the host's time when it answered.
-    """
-
-    status: int
-    data: Any
-    has_next_page: bool = False
-    instant: datetime | None = None  # None: the host does not say
 
 
 class HostFailure(Unavailable):
@@ -135,6 +109,8 @@ class ForgeHttp:
         self._governor = Governor(call_limits or CallLimits())
         self._events = events or EventCounters()
         self._breaker = CircuitBreaker()
+        self._backoff = RefusalBackoff()
+        self._answers = AnswerMemo()
         self._redactor = redactor or Redactor()
         self._redactor.register(access.secret.password, access.secret.username)
         try:
@@ -248,12 +224,13 @@ class ForgeHttp:
     async def _send_once(
         self, connection: "_Connection", call: ForgeCall, authorization: str
     ) -> ForgeResponse:
-        async with connection.queue.turn(call.kind, call.policy):
+        async with connection.queue.turn(call.kind, call.policy, call.pool):
             if self._breaker.is_open(monotonic()):
                 raise self._failure(call, "no call was made, because earlier calls failed")
             try:
-                answer = await self._fetch_in_time(connection.client, call, authorization)
-                response = self._read(call, *answer)
+                known = self._answers.find(call)
+                fetch = self._fetch(connection.client, call, authorization, known)
+                response = self._read(call, known, *await self._wait_for(call, fetch))
             except HostTimeout:
                 self._breaker.record_silence(monotonic())
                 raise
@@ -266,11 +243,9 @@ class ForgeHttp:
             self._breaker.record_success()
             return response
 
-    async def _fetch_in_time(
-        self, client: httpx2.AsyncClient, call: ForgeCall, authorization: str
-    ) -> tuple[int, httpx2.Headers, bytes]:
+    async def _wait_for(self, call: ForgeCall, fetch: Coroutine[Any, Any, RawAnswer]) -> RawAnswer:
         """Return the answer. A write that nobody waits for any more goes on to its end."""
-        task = asyncio.ensure_future(self._fetch(client, call, authorization))
+        task = asyncio.ensure_future(fetch)
         try:
             done, _ = await asyncio.wait({task}, timeout=self._limits.patience)
         except asyncio.CancelledError:
@@ -284,12 +259,16 @@ class ForgeHttp:
         raise self._silence(call, "nothing", self._limits.patience)
 
     async def _fetch(
-        self, client: httpx2.AsyncClient, call: ForgeCall, authorization: str
-    ) -> tuple[int, httpx2.Headers, bytes]:
-        url = f"{(call.base or self.access.api).rstrip('/')}/{call.quoted_path}"
-        if call.query:
-            url += f"?{urlencode(call.query)}"
+        self,
+        client: httpx2.AsyncClient,
+        call: ForgeCall,
+        authorization: str,
+        known: ForgeResponse | None,
+    ) -> RawAnswer:
+        url = f"{(call.base or self.access.api).rstrip('/')}/{call.address}"
         headers = {"Authorization": authorization}
+        if known is not None:
+            headers["If-None-Match"] = known.etag
         request = client.build_request(call.method, url, json=call.body, headers=headers)
         started, code = monotonic(), "none"
         try:
@@ -313,24 +292,31 @@ class ForgeHttp:
             self._events.add(EventName.FORGE_SECONDS, host, number=seconds)
 
     def _read(
-        self, call: ForgeCall, status: int, headers: httpx2.Headers, content: bytes
+        self,
+        call: ForgeCall,
+        known: ForgeResponse | None,
+        status: int,
+        headers: httpx2.Headers,
+        content: bytes,
     ) -> ForgeResponse:
         instant = parse_http_date(headers.get("date"))
         if instant is not None:
             self._clock_offset = instant - datetime.now(UTC)
-        retry_after = headers.get("retry-after")
-        # GitHub answers 403 for some limits, and then only with this header.
-        if status == 429 or (retry_after and status in (403, 503)):
-            seconds = parse_retry_after(
-                retry_after, datetime.now(UTC), _DEFAULT_RETRY_AFTER, _MAX_RETRY_AFTER
-            )
-            self._governor.hold_until(monotonic() + seconds)
-            if status != 503:
-                problem = f"{self.access.name} takes no more calls ({status})"
-                raise RateLimited(problem, until=instant_after(seconds))
+        words = ""
+        if status >= 400:
+            answer = self._parse(call, status, content)
+            message = answer.get("message") if isinstance(answer, dict) else None
+            words = message if isinstance(message, str) else ""
+        self._take_limits(call, status, headers, words, instant)
         if status in call.expected or 200 <= status < 300:
             has_next_page = 'rel="next"' in headers.get("link", "")
-            return ForgeResponse(status, self._parse(call, status, content), has_next_page, instant)
+            data, etag = self._parse(call, status, content), headers.get("etag", "")
+            response = ForgeResponse(status, data, has_next_page, instant, etag)
+            if 200 <= status < 300:
+                self._answers.keep(call, response, len(content))
+            return response
+        if status == 304 and known is not None:
+            return replace(known, instant=instant, is_unchanged=True)
         if 300 <= status < 400:
             # Neither the call nor the token is sent there: a person decides whether it is the same.
             try:
@@ -345,7 +331,35 @@ class ForgeHttp:
                 reason="ForgeUnavailable",
                 remedy="correct the URL of the Repository",
             )
-        raise self._refusal(call, status, content)
+        raise self._refusal(call, status, words, headers.get("x-accepted-github-permissions", ""))
+
+    def _take_limits(
+        self,
+        call: ForgeCall,
+        status: int,
+        headers: httpx2.Headers,
+        words: str,
+        instant: datetime | None,
+    ) -> None:
+        """Take over what an answer says about limits. Raises RateLimited."""
+        report = read_limits(status, headers, words, instant or datetime.now(UTC))
+        now, pool = monotonic(), report.pool or call.pool
+        if report.remaining is not None and report.reset_seconds is not None:
+            self._governor.observe_quota(pool, report.remaining, now + report.reset_seconds)
+        seconds = report.wait_seconds
+        if report.refusal is None and seconds is None:
+            if status < 400:
+                self._backoff.record_success(call.kind)
+            return
+        if seconds is None:
+            seconds = self._backoff.record_refusal(call.kind)
+        if report.refusal is LimitRefusal.POOL:
+            self._governor.observe_quota(pool, 0, now + seconds)
+        else:
+            self._governor.hold_until(now + seconds)
+        if report.refusal is not None:
+            problem = f"{self.access.name} takes no more calls ({status})"
+            raise RateLimited(problem, until=instant_after(seconds))
 
     def _parse(self, call: ForgeCall, status: int, content: bytes) -> Any:
         if not content.strip():
@@ -357,11 +371,10 @@ class ForgeHttp:
                 return None
             raise self._failure(call, "the response is not JSON") from None
 
-    def _refusal(self, call: ForgeCall, status: int, content: bytes) -> FanoutError:
+    def _refusal(self, call: ForgeCall, status: int, words: str, permissions: str) -> FanoutError:
+        """Return the error for a refusal; `permissions`: those that the host asks for."""
         host, secret = self.access.host, self.access.secret_name
-        data = self._parse(call, 400, content)
-        words = data.get("message") if isinstance(data, dict) else None
-        suffix = f": {self.quote(words)}" if isinstance(words, str) and words else ""
+        suffix = f": {self.quote(words)}" if words else ""
         if status >= 500:
             return self._failure(call, f"status {status}{suffix}")
         if status == 423:
@@ -371,11 +384,13 @@ class ForgeHttp:
         if status == 401:
             problem = f"{host} does not accept the token of fanout (401){suffix}"
             remedy = f"renew the secret {secret}" if secret else "renew its secret"
-            quoted = (self.quote(words),) if isinstance(words, str) and words else ()
+            quoted = (self.quote(words),) if words else ()
             return TokenRefused(problem, reason="ForgeDenied", remedy=remedy, words=quoted)
         if status == 403:
             problem = f"{host} forbids {call.resource} (403){suffix}"
             remedy = "grant the permission to the account of fanout, and the scope to its token"
+            if permissions:
+                remedy = f"grant {self.quote(permissions)} to the account of fanout"
         elif status == 404:
             # Hosts answer so for what an account must not see: hidden, not deleted.
             problem = f"{host} shows the account of fanout nothing at {call.resource} (404)"

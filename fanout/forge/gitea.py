@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
-from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.forge_http import ForgeHttp
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (

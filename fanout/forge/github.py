@@ -12,7 +12,8 @@ from typing import Any
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
 from fanout.forge.api_calls import ApiCalls, message_of
-from fanout.forge.forge_http import ForgeHttp, ForgeResponse
+from fanout.forge.forge_call import ForgeResponse
+from fanout.forge.forge_http import ForgeHttp
 from fanout.forge.github_answers import (
     TEAM_PREFIX,
     read_check_run,

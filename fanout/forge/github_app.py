@@ -13,7 +13,8 @@ from typing import Any
 
 from fanout.errors import Denied, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
-from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse, HostAccess, TokenRefused
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.forge_http import ForgeHttp, HostAccess, TokenRefused
 from fanout.message_commands import DISTRIBUTION
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.pull_requests.call_limits import CallKind

@@ -9,7 +9,8 @@ from forge_proxy import Fault, ForgeProxy, proxying
 
 from fanout.errors import Denied
 from fanout.forge.access_tokens import StaticToken
-from fanout.forge.forge_http import ForgeCall, ForgeHttp, HostAccess
+from fanout.forge.forge_call import ForgeCall
+from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Credentials
 

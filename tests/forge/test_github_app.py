@@ -17,8 +17,9 @@ from github_site import WRITES, Site
 from fanout.api.fanout_configuration import ForgeHost
 from fanout.cluster.file_secrets import FileSecrets
 from fanout.errors import Denied, FanoutError
+from fanout.forge.forge_call import ForgeCall
 from fanout.forge.forge_hosts import ForgeHosts
-from fanout.forge.forge_http import ForgeCall, ForgeHttp
+from fanout.forge.forge_http import ForgeHttp
 from fanout.git.mirror_store import MirrorStore
 from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.observation.repository_state import RefListing, RefListingRequest, Remote
