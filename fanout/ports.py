@@ -16,6 +16,7 @@ from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import MergeOutcome
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
@@ -288,6 +289,9 @@ class Forge(Protocol):
 
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
+
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of fanout of this login, with all its names; no call is made."""
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""

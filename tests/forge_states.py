@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from fanout.plan.commit_statement import PackageStatement
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ForgeState,
@@ -88,7 +89,7 @@ def forge(facts: RequestFacts | None = None,
           statuses: Mapping[str, Sequence[CommitStatus]] | None = None) -> ForgeState:  # fmt: skip
     return ForgeState(
         host=HOST,
-        login="fanout",
+        account=ForgeIdentity("fanout"),
         requests={REF: facts} if facts is not None else {},
         statuses={commit_id(name): tuple(it) for name, it in (statuses or {}).items()},
     )

@@ -14,6 +14,7 @@ from fanout.errors import Conflict, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
@@ -100,6 +101,10 @@ class GiteaForge:
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
         return self._one(("user",), lambda answer: answer.text("login"))
+
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of a login: Gitea has one name for it, in any case."""
+        return ForgeIdentity(login)
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""

@@ -1,6 +1,7 @@
 """Repositories as their forges show them: pull requests, reviews, statuses and branch rules.
 
-Logins are those of the host, without its name. Instants are in UTC and whole seconds.
+Logins are those of the host, without its name; `ForgeIdentity` compares them. Instants are in UTC
+and whole seconds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import Accepted, Mergeability
 from fanout.values import Value, field
 
@@ -160,6 +162,11 @@ class ObservedReview(Value):
     is_dismissed: bool
     url: str = ""  # of its page; "" if the forge does not say
 
+    @property
+    def identity(self) -> ForgeIdentity:
+        """Account of the reviewer."""
+        return ForgeIdentity(self.reviewer)
+
 
 class StatusState(StrEnum):
     """State of a commit status, or conclusion of a check run. Only "success" passes a check.
@@ -187,6 +194,12 @@ class CommitStatus(Value):
     description: str = ""
     url: str = ""
     is_rerunnable: bool = False  # the host can run it again
+    creator_aliases: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> ForgeIdentity:
+        """Account that set it."""
+        return ForgeIdentity(self.creator, self.creator_aliases)
 
 
 def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus, ...]:
@@ -196,7 +209,7 @@ def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus
     """
     newest: dict[tuple[str, str], CommitStatus] = {}
     for status in sorted(statuses, key=lambda it: it.instant, reverse=True):
-        newest.setdefault((status.context, status.creator), status)
+        newest.setdefault((status.context, status.identity.key), status)
     return tuple(newest.values())
 
 
@@ -266,13 +279,13 @@ class OtherRequest(Value, kw_only=True):
 class ForgeState(Value, kw_only=True):
     """A repository as its forge shows it in one pass.
 
-    `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
+    `account` is fanout's own. `branch` and `repository` are None where nothing depends on them in
     this pass. `checks_when_merging`: the host computes by an attempt to merge whether it can.
     `failure` says why nothing is known.
     """
 
     host: str  # "git.example.com"
-    login: str = ""
+    account: ForgeIdentity = ForgeIdentity()
     checks_when_merging: bool = True
     repository: RepositoryFacts | None = None
     branch: BranchFacts | None = None  # rules of the Repository's branch

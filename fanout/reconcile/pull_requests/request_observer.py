@@ -215,8 +215,9 @@ class RequestObserver:
         forge = repositories[0].forge
         memo = self.memos.host(forge.account_digest)
         instant = run_isolated(partial(_search, forge, memo))
+        account = forge.identify(memo.login)
         if isinstance(instant, FanoutError):
-            failed = ForgeState(host=forge.host, login=memo.login, failure=instant)
+            failed = ForgeState(host=forge.host, account=account, failure=instant)
             return {id(it.state): failed for it in repositories}
 
         def read(repository: HostedRepository) -> ForgeState:
@@ -234,7 +235,7 @@ class RequestObserver:
                     others = OtherRequestReader(reader).read_requests()
                     return replace(state, other_requests=others)
             except FanoutError as error:
-                return ForgeState(host=forge.host, login=memo.login, failure=error)
+                return ForgeState(host=forge.host, account=account, failure=error)
 
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(repositories))) as threads:
             states = threads.map(read, repositories)
@@ -313,8 +314,8 @@ class OtherRequestReader(Value):
         others: dict[int, OtherRequestMemo] = {}
         requests: list[OtherRequest] = []
         listing_digest = None
-        login = self.reader.memo.login
-        if rules is not None and requires_status(rules.required_statuses, context, login):
+        account = self.reader.account
+        if rules is not None and requires_status(rules.required_statuses, context, account):
             listed = repository.forge.open_requests(repository.name)
             wanted = [
                 it
