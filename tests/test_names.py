@@ -122,7 +122,7 @@ ENGLISH = """
 FORGES = """
     accepted breaker call circuit closing deferred enforcement estimate gitea governor host hosts
     installation installations limited
-    mergeability queued rate refusal request requests review reviews route sliding
+    mergeability part queued rate refusal request requests review reviews route sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Unavailable
+from fanout.errors import Conflict, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
@@ -27,6 +27,7 @@ from fanout.plan.observation.observed_request import (
     RequestDraft,
     RequestEdit,
     RequestMatch,
+    RequestPart,
     RequestState,
     ReviewVerdict,
     SearchedRequests,
@@ -231,10 +232,15 @@ class GiteaForge:
             )
         return self._parsed("its answer to an opened request", response, _read_request)
 
+    @property
+    def keeps_text_versions(self) -> bool:
+        """True: `content_version` counts the changes of a text."""
+        return True
+
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        """Change title, draft flag, text or target branch of a pull request."""
+    ) -> Mapping[RequestPart, FanoutError]:
+        """Change title, draft flag, text or target branch of a pull request, in one call."""
         body: dict[str, Any] = {}
         if edit.title is not None or edit.is_draft is not None:
             title = request.title if edit.title is None else edit.title
@@ -245,6 +251,7 @@ class GiteaForge:
         if edit.base_branch is not None:
             body["base"] = edit.base_branch
         self._edit(repository, request.number, body)
+        return {}
 
     def close_request(self, repository: RepositoryName, number: int) -> None:
         """Close a pull request without merging it. Raises Conflict if it was merged."""

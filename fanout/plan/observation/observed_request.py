@@ -132,16 +132,38 @@ class SearchedRequests(Value):
     instant: datetime | None  # None: the host does not say
 
 
+class RequestPart(StrEnum):
+    """Part of a pull request that is written by itself, and may fail by itself."""
+
+    TITLE = "title"
+    DRAFT_FLAG = "draft flag"
+    TEXT = "text"
+    BASE_BRANCH = "target branch"
+    LABELS = "labels"
+    REVIEWERS = "reviewers"
+
+
 class RequestEdit(Value):
     """Change of a pull request; None leaves a field as it is.
 
-    Title and draft flag change together, because some forges keep the flag in the title.
+    Title and draft flag are given together, because some forges keep the flag in the title.
     """
 
     title: str | None = None
     is_draft: bool | None = None
     text: str | None = None
     base_branch: str | None = None
+
+    @property
+    def parts(self) -> tuple[RequestPart, ...]:
+        """Parts that are to be changed."""
+        values = {
+            RequestPart.TITLE: self.title,
+            RequestPart.DRAFT_FLAG: self.is_draft,
+            RequestPart.TEXT: self.text,
+            RequestPart.BASE_BRANCH: self.base_branch,
+        }
+        return tuple(part for part, value in values.items() if value is not None)
 
 
 class ReviewVerdict(StrEnum):
