@@ -16,6 +16,7 @@ from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
 from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import MergeOutcome
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
@@ -28,6 +29,7 @@ from fanout.plan.observation.observed_request import (
     RepositoryName,
     RequestDraft,
     RequestEdit,
+    RequestPart,
     SearchedRequests,
 )
 from fanout.plan.observation.repository_state import (
@@ -305,6 +307,9 @@ class Forge(Protocol):
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
 
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of fanout of this login, with all its names; no call is made."""
+
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
 
@@ -323,12 +328,20 @@ class Forge(Protocol):
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request. Raises Conflict if one is open from this branch to the same one."""
 
+    @property
+    def keeps_text_versions(self) -> bool:
+        """True if the host refuses to overwrite a text that somebody changed meanwhile.
+
+        Of another one, title and text are compared right before they are written.
+        """
+
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        """Change title, draft flag, text or target branch of a pull request.
+    ) -> Mapping[RequestPart, FanoutError]:
+        """Change title, draft flag, text or target branch; return the parts that failed.
 
-        Raises Conflict if somebody changed the text since it was observed.
+        What the host takes in one call fails as one: then its error is raised, and is about all
+        parts. Raises Conflict if the host knows that the text is not the observed one.
         """
 
     def close_request(self, repository: RepositoryName, number: int) -> None:

@@ -14,7 +14,9 @@ from fanout.plan.observation.observed_request import (
     GuardedMerge,
     ObservedRequest,
     RepositoryName,
+    RequestDraft,
     RequestEdit,
+    RequestPart,
 )
 from fanout.ports import Forge
 
@@ -27,6 +29,8 @@ class ForgeDouble:
 
     merge_outcome: MergeOutcome | FanoutError = field(default_factory=Merged)
     label_error: FanoutError | None = None
+    edit_failures: Mapping[RequestPart, FanoutError] | FanoutError = field(default_factory=dict)
+    keeps_text_versions: bool = True
     present: ObservedRequest = field(default_factory=lambda: request().request)
     calls: list[str] = field(default_factory=list)
     host: str = HOST
@@ -40,12 +44,32 @@ class ForgeDouble:
         return cast(Forge, self)
 
     def share_creations(self, demand: Mapping[str, int]) -> None:
-        assert not demand
+        assert set(demand) <= {"default/monitoring"}
+
+    def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
+        self.calls.append("open")
+        return self.present
+
+    def request(self, repository: RepositoryName, number: int) -> ObservedRequest:
+        self.calls.append("request")
+        return self.present
+
+    def request_reviews(
+        self, repository: RepositoryName, number: int, reviewers: Collection[str]
+    ) -> Collection[str]:
+        self.calls.append(f"reviewers {' '.join(reviewers)}")
+        return ()
+
+    def create_label(self, repository: RepositoryName, name: str) -> None:
+        self.calls.append(f"label {name}")
 
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        self.calls.append("edit")
+    ) -> Mapping[RequestPart, FanoutError]:
+        self.calls.append(f"edit {', '.join(edit.parts)}")
+        if isinstance(self.edit_failures, FanoutError):
+            raise self.edit_failures
+        return self.edit_failures
 
     def add_labels(
         self, repository: RepositoryName, request: ObservedRequest, labels: Collection[str]

@@ -123,7 +123,7 @@ ENGLISH = """
 FORGES = """
     accepted app breaker call circuit closing deferred enforcement estimate gitea github gitlab
     governor host hosts installation installations limited
-    mergeability queued quota rate refusal request requests review reviews route sliding
+    mergeability part queued quota rate refusal request requests review reviews route sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

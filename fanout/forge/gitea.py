@@ -10,11 +10,12 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Unavailable
+from fanout.errors import Conflict, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
 from fanout.forge.forge_call import ForgeCall, ForgeResponse
 from fanout.forge.forge_http import ForgeHttp
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
@@ -27,6 +28,7 @@ from fanout.plan.observation.observed_request import (
     RequestDraft,
     RequestEdit,
     RequestMatch,
+    RequestPart,
     RequestState,
     ReviewVerdict,
     SearchedRequests,
@@ -101,6 +103,10 @@ class GiteaForge:
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
         return self._one(("user",), lambda answer: answer.text("login"))
+
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of a login: Gitea has one name for it, in any case."""
+        return ForgeIdentity(login)
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
@@ -227,10 +233,15 @@ class GiteaForge:
             )
         return self._parsed("its answer to an opened request", response, _read_request)
 
+    @property
+    def keeps_text_versions(self) -> bool:
+        """True: `content_version` counts the changes of a text."""
+        return True
+
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        """Change title, draft flag, text or target branch of a pull request."""
+    ) -> Mapping[RequestPart, FanoutError]:
+        """Change title, draft flag, text or target branch of a pull request, in one call."""
         body: dict[str, Any] = {}
         if edit.title is not None or edit.is_draft is not None:
             title = request.title if edit.title is None else edit.title
@@ -241,6 +252,7 @@ class GiteaForge:
         if edit.base_branch is not None:
             body["base"] = edit.base_branch
         self._edit(repository, request.number, body)
+        return {}
 
     def close_request(self, repository: RepositoryName, number: int) -> None:
         """Close a pull request without merging it. Raises Conflict if it was merged."""
@@ -512,13 +524,6 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         text_version=answer.number("content_version", 0),
         author=_login(answer, "user"),
         labels=frozenset(label.text("name") for label in answer.children("labels")),
-        reviewers=frozenset(
-            [user.text("login") for user in answer.children("requested_reviewers")]
-            + [
-                _TEAM_PREFIX + team.text("name")
-                for team in answer.children("requested_reviewers_teams")
-            ]
-        ),
         head_repository=None if head_repository is None else _read_name(head_repository),
         # Of a branch that is deleted, only the label has the name.
         head_branch=head.text("label", "")
@@ -526,12 +531,9 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         else head.text("ref"),
         head_commit=head.text("sha"),
         base_branch=base.text("ref"),
-        created=answer.instant("created_at"),
         updated=answer.instant("updated_at"),
         closed=answer.optional_instant("closed_at"),
-        merged=answer.optional_instant("merged_at"),
         merged_by=_login(answer, "merged_by"),
-        merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
     )
 
 

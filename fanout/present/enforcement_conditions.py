@@ -66,7 +66,7 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
                 state.branch.removeprefix("refs/heads/"),
                 status_context(min(installs)),
             )
-            enforcement = check_enforcement(branch, context, forge.branch, forge.login)
+            enforcement = check_enforcement(branch, context, forge.branch, forge.account)
             names_by_enforcement.setdefault(enforcement, set()).add(name)
     order = list(_REASONS)
     return tuple(

@@ -3,6 +3,7 @@
 import pytest
 
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.pull_requests.branch_enforcement import check_enforcement, requires_status
 from fanout.values import replace
 
@@ -15,6 +16,7 @@ def rules(*contexts: str, protected: bool = True, push: bool = False, app: str =
     )
 
 
+FANOUT = ForgeIdentity("fanout-app[bot]", frozenset({"fanout-app"}))
 UNREQUIRED = (
     "the branch main does not require the status {}; add it to the statuses that its protection"
     " requires"
@@ -42,12 +44,12 @@ REQUIRED = "the branch main requires the status {}"
     ],
 )  # fmt: skip
 def test_rules_that_require_the_status_or_not(facts, context, status, sentence):
-    enforcement = check_enforcement("main", context, facts, "fanout-app")
+    enforcement = check_enforcement("main", context, facts, FANOUT)
     assert (enforcement.not_enforced, enforcement.message) == (status, sentence.format(context))
 
 
 def test_patterns_that_fanout_cannot_compare():
-    enforcement = check_enforcement("main", "fanout", rules("fan[o]ut", "ci"), "bot")
+    enforcement = check_enforcement("main", "fanout", rules("fan[o]ut", "ci"), FANOUT)
     assert enforcement.not_enforced == "Unknown"
     assert enforcement.message == (
         "the branch main requires statuses by patterns (ci, fan[o]ut); add the status fanout by its"
@@ -83,13 +85,13 @@ HIDDEN = (
     ids=["protection", "statuses", "pushes"],
 )
 def test_a_hidden_rule_is_named_and_is_no_answer(facts, sentence):
-    enforcement = check_enforcement("main", "fanout", facts, "bot")
+    enforcement = check_enforcement("main", "fanout", facts, FANOUT)
     assert (enforcement.not_enforced, enforcement.message) == ("Unknown", sentence)
 
 
 def test_a_status_of_another_app_is_not_the_status_of_fanout():
     facts = rules("fanout", app="ci-app")
-    enforcement = check_enforcement("main", "fanout", facts, "fanout-app")
+    enforcement = check_enforcement("main", "fanout", facts, FANOUT)
     assert (enforcement.not_enforced, enforcement.message) == (
         "True",
         (
@@ -97,9 +99,9 @@ def test_a_status_of_another_app_is_not_the_status_of_fanout():
             " no status of fanout counts; require it of fanout's account"
         ),
     )
-    own = check_enforcement("main", "fanout", rules("fanout", app="Fanout-App"), "fanout-app")
+    own = check_enforcement("main", "fanout", rules("fanout", app="Fanout-App"), FANOUT)
     assert own.not_enforced == "False"
 
 
 def test_statuses_that_are_hidden_are_not_set_on_requests_of_others():
-    assert not requires_status(None, "fanout", "bot")
+    assert not requires_status(None, "fanout", FANOUT)

@@ -73,6 +73,12 @@ DRAFTS = [
     ("logins are the same in any case", [status(creator="CI")], ["Ci"], PASSED, "ci"),
     ("a login may have its host", [status()], [f"{HOST}/ci"], PASSED, "ci"),
     ("a login of another host is another", [status()], ["git.example.org/ci"], PENDING, None),
+    ("an app may be named by its slug",
+     [replace(status(creator="ci[bot]"), creator_aliases=frozenset({"ci"}))], ["ci"], PASSED,
+     "ci[bot]"),
+    ("or as the login that it has", [status(creator="ci[bot]")], [f"{HOST}/CI[bot]"], PASSED,
+     "ci[bot]"),
+    ("an app is not the person of its slug", [status(creator="ci[bot]")], ["ci"], PENDING, None),
     ("of several the newest counts",
      [status("failure", "app"), status(minute=2)], ["ci", "app"], PASSED, "ci"),
 ]  # fmt: skip

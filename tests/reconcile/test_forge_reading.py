@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from forge_states import MAIN, REF, REMOTE, at, commit_id, request
 
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import (
     Accepted,
     Mergeability,
@@ -62,6 +63,7 @@ def readings_of(*, checks_when_merging: bool = True, **fields: object) -> int:
         owned_paths=None,
         forge=Merger(
             host="git.example.com",
+            identify=ForgeIdentity,
             open_requests=ask,
             request=read,
             repository=lambda _: SimpleNamespace(is_archived=False),

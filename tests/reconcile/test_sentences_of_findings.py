@@ -11,6 +11,7 @@ from fanout.api.fanout_configuration import ForgeHost
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
 from fanout.plan.actions import ActionKind, RequestChange, RequestStatus
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import RepositoryFacts, RepositoryName, StatusState
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.records.policy_status import RequestLine
@@ -88,7 +89,10 @@ def test_a_repository_that_is_archived():
     name = RepositoryName("org", "edge")
     facts = RepositoryFacts(name, True, frozenset())
     server = SimpleNamespace(
-        host=HOST, request=lambda *_: request().request, repository=lambda _: facts
+        host=HOST,
+        identify=ForgeIdentity,
+        request=lambda *_: request().request,
+        repository=lambda _: facts,
     )
     hosted = HostedRepository(
         state=repository_state(url=URL),

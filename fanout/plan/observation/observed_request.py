@@ -1,6 +1,7 @@
 """Repositories as their forges show them: pull requests, reviews, statuses and branch rules.
 
-Logins are those of the host, without its name. Instants are in UTC and whole seconds.
+Logins are those of the host, without its name; `ForgeIdentity` compares them. Instants are in UTC
+and whole seconds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
 from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import Accepted, Mergeability
 from fanout.values import Value, field
 
@@ -84,15 +86,11 @@ class ObservedRequest(RequestDraft, kw_only=True):
     state: RequestState
     author: str
     labels: frozenset[str]
-    reviewers: frozenset[str]  # whose review is asked for
     head_repository: RepositoryName | None  # None: deleted, or not visible
     head_commit: str
-    created: datetime
     updated: datetime
     closed: datetime | None = None
-    merged: datetime | None = None
     merged_by: str = ""
-    merged_commit: str = ""  # on the base branch
     text_version: int = 0
     accepted: Accepted | None = None
     mergeability: Mergeability | None = None
@@ -130,16 +128,38 @@ class SearchedRequests(Value):
     instant: datetime | None  # None: the host does not say
 
 
+class RequestPart(StrEnum):
+    """Part of a pull request that is written by itself, and may fail by itself."""
+
+    TITLE = "title"
+    DRAFT_FLAG = "draft flag"
+    TEXT = "text"
+    BASE_BRANCH = "target branch"
+    LABELS = "labels"
+    REVIEWERS = "reviewers"
+
+
 class RequestEdit(Value):
     """Change of a pull request; None leaves a field as it is.
 
-    Title and draft flag change together, because some forges keep the flag in the title.
+    Title and draft flag are given together, because some forges keep the flag in the title.
     """
 
     title: str | None = None
     is_draft: bool | None = None
     text: str | None = None
     base_branch: str | None = None
+
+    @property
+    def parts(self) -> tuple[RequestPart, ...]:
+        """Parts that are to be changed."""
+        values = {
+            RequestPart.TITLE: self.title,
+            RequestPart.DRAFT_FLAG: self.is_draft,
+            RequestPart.TEXT: self.text,
+            RequestPart.BASE_BRANCH: self.base_branch,
+        }
+        return tuple(part for part, value in values.items() if value is not None)
 
 
 class ReviewVerdict(StrEnum):
@@ -159,6 +179,11 @@ class ObservedReview(Value):
     instant: datetime
     is_dismissed: bool
     url: str = ""  # of its page; "" if the forge does not say
+
+    @property
+    def identity(self) -> ForgeIdentity:
+        """Account of the reviewer."""
+        return ForgeIdentity(self.reviewer)
 
 
 class StatusState(StrEnum):
@@ -187,6 +212,12 @@ class CommitStatus(Value):
     description: str = ""
     url: str = ""
     is_rerunnable: bool = False  # the host can run it again
+    creator_aliases: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> ForgeIdentity:
+        """Account that set it."""
+        return ForgeIdentity(self.creator, self.creator_aliases)
 
 
 def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus, ...]:
@@ -196,7 +227,7 @@ def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus
     """
     newest: dict[tuple[str, str], CommitStatus] = {}
     for status in sorted(statuses, key=lambda it: it.instant, reverse=True):
-        newest.setdefault((status.context, status.creator), status)
+        newest.setdefault((status.context, status.identity.key), status)
     return tuple(newest.values())
 
 
@@ -277,13 +308,13 @@ class OtherRequest(Value, kw_only=True):
 class ForgeState(Value, kw_only=True):
     """A repository as its forge shows it in one pass.
 
-    `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
+    `account` is fanout's own. `branch` and `repository` are None where nothing depends on them in
     this pass. `checks_when_merging`: the host computes by an attempt to merge whether it can.
     `failure` says why nothing is known.
     """
 
     host: str  # "git.example.com"
-    login: str = ""
+    account: ForgeIdentity = ForgeIdentity()
     checks_when_merging: bool = True
     repository: RepositoryFacts | None = None
     branch: BranchFacts | None = None  # rules of the Repository's branch

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.view_base import ConditionStatus
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus, Unknown
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.values import Value
 
 _PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *
@@ -21,7 +22,9 @@ class Enforcement(Value):
     message: str
 
 
-def check_enforcement(branch: str, context: str, rules: BranchFacts, login: str) -> Enforcement:
+def check_enforcement(
+    branch: str, context: str, rules: BranchFacts, account: ForgeIdentity
+) -> Enforcement:
     """Check whether the rules of a branch require a status of fanout's account.
 
     It stops nothing by itself: the condition `NotEnforced` reports it.
@@ -37,7 +40,7 @@ def check_enforcement(branch: str, context: str, rules: BranchFacts, login: str)
         )
     if statuses is None:
         return _unknown(f"which statuses the branch {branch} requires", context)
-    if not requires_status(statuses, context, login):
+    if not requires_status(statuses, context, account):
         return _check_others(branch, context, statuses)
     if rules.may_push is None:
         return Enforcement(
@@ -87,13 +90,13 @@ def _check_others(branch: str, context: str, statuses: frozenset[RequiredStatus]
 
 
 def requires_status(
-    statuses: frozenset[RequiredStatus] | Unknown, context: str, login: str
+    statuses: frozenset[RequiredStatus] | Unknown, context: str, account: ForgeIdentity
 ) -> bool:
     """Return whether required statuses, of which some may be patterns, name one of an account.
 
     Unknown ones do not.
     """
-    return any(it.app.lower() in ("", login.lower()) for it in _matching(statuses or (), context))
+    return any(not it.app or account.is_named(it.app) for it in _matching(statuses or (), context))
 
 
 def _matching(statuses: Iterable[RequiredStatus], context: str) -> Iterable[RequiredStatus]:

@@ -36,7 +36,8 @@ def is_closed_by_person(state: RepositoryState, ref: str) -> bool:
     facts = state.find_request(ref)
     if state.forge is None or facts is None:
         return False
-    return facts.request.state is RequestState.CLOSED and facts.closed_by != state.forge.login
+    is_closed = facts.request.state is RequestState.CLOSED
+    return is_closed and not state.forge.account.is_named(facts.closed_by)
 
 
 def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Mapping[str, str]]:

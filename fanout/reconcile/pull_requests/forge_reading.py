@@ -10,6 +10,7 @@ from fanout.errors import InvalidInput, Unavailable
 from fanout.plan.commit_statement import CommitStatement
 from fanout.plan.evidence.due_checks import StatusSubject, find_awaited_commits
 from fanout.plan.evidence.review_approvals import find_rejections
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ForgeState,
@@ -94,6 +95,11 @@ class ForgeReader:
         """Return what was read of the repository before."""
         return self.memo.repository(self.repository.name)
 
+    @property
+    def account(self) -> ForgeIdentity:
+        """Return the account of fanout on the host."""
+        return self.repository.forge.identify(self.memo.login)
+
     def read_state(self) -> ForgeState:
         """Return the repository as its forge shows it. Raises FanoutError."""
         repository, forge = self.repository, self.repository.forge
@@ -121,7 +127,7 @@ class ForgeReader:
             statuses = {it: tuple(forge.statuses(repository.name, it)) for it in sorted(commits)}
         return ForgeState(
             host=forge.host,
-            login=self.memo.login,
+            account=self.account,
             checks_when_merging=checks_when_merging(forge),
             repository=settings.repository if settings and is_recent else None,
             branch=settings.branch if settings else None,
@@ -230,7 +236,7 @@ class ForgeReader:
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
         number = closed_number or self._recorded_number(ref)
-        moved = [it for it in of_head if own is None and it.author == self.memo.login]
+        moved = [it for it in of_head if own is None and self.account.is_named(it.author)]
         if moved:
             own = next((it for it in moved if it.number == number), moved[0])
         elif own is None and number is not None:

@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock
 
 from fanout.api.reasons import Reason
-from fanout.errors import Conflict, FanoutError, Unavailable, Waiting
+from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
 from fanout.plan.actions import ActionKind, RequestChange
 from fanout.plan.observation.merge_outcome import (
     Accepted,
@@ -26,6 +26,8 @@ from fanout.plan.observation.observed_request import (
     GuardedMerge,
     ObservedRequest,
     RepositoryName,
+    RequestEdit,
+    RequestPart,
     RequestState,
 )
 from fanout.plan.observation.repository_state import PushedChange
@@ -34,6 +36,7 @@ from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
 from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import replace
 
 _WORKERS = 8  # requests that are worked on at once; each host admits fewer
 
@@ -177,15 +180,13 @@ class _RequestRun:
         if kind is ActionKind.OPEN_REQUEST:
             assert change.opening is not None, "it is to be opened"
             self._request = forge.open_request(repository, change.opening)
-            self._add_labels(forge, repository)
-            if change.reviewers:
-                number = self._request.number
-                unknown = forge.request_reviews(repository, number, change.reviewers)
-                self.outcome.unknown_reviewers = tuple(sorted(unknown))
+            failures = self._add_labels(forge, repository) | self._ask_reviewers(forge, repository)
+            raise_failures(failures, "it was opened")
         elif kind is ActionKind.UPDATE_REQUEST:
-            if self._request is not None and change.edit is not None:
-                forge.edit_request(repository, self._request, change.edit)
-            self._add_labels(forge, repository)
+            failures = self._edit(forge, repository) | self._add_labels(forge, repository)
+            wanted = len(change.edit.parts if change.edit is not None else ())
+            is_partial = len(failures) < wanted + bool(change.added_labels)
+            raise_failures(failures, "it was changed" if is_partial else "")
         elif kind is ActionKind.SET_STATUS:
             assert change.status is not None, "it is to be set"
             if not self._head:
@@ -216,10 +217,54 @@ class _RequestRun:
             self._refused = outcome if isinstance(outcome, Refused) else None
             check_merge(repository, change.merge, outcome)
 
-    def _add_labels(self, forge: Forge, repository: RepositoryName) -> None:
-        if self._request is not None and self.change.added_labels:
-            with self.label_lock:
-                forge.add_labels(repository, self._request, self.change.added_labels)
+    def _edit(self, forge: Forge, repository: RepositoryName) -> dict[RequestPart, FanoutError]:
+        """Make the edit; return the parts that failed."""
+        request, edit = self._request, self.change.edit
+        if request is None or edit is None:
+            return {}
+
+        def write(rest: RequestEdit) -> Mapping[RequestPart, FanoutError]:
+            return forge.edit_request(repository, request, rest) if rest.parts else {}
+
+        failures: dict[RequestPart, FanoutError] = {}
+        texts = {RequestPart.TITLE: "title", RequestPart.TEXT: "text"}
+        if not forge.keeps_text_versions and not texts.keys().isdisjoint(edit.parts):
+            present = run_isolated(partial(forge.request, repository, request.number))
+            if isinstance(present, FanoutError):
+                return dict.fromkeys(edit.parts, present)
+            for part, name in texts.items():
+                if part in edit.parts and getattr(present, name, None) != getattr(request, name):
+                    problem = f"pull request {request.number} of {repository} is not as observed"
+                    failures[part] = Conflict(problem, reason="RemoteMoved")
+                    edit = replace(edit, **{name: None})
+        result = run_isolated(partial(write, edit))
+        if isinstance(result, FanoutError):
+            return failures | dict.fromkeys(edit.parts, result)
+        return failures | dict(result)
+
+    def _add_labels(
+        self, forge: Forge, repository: RepositoryName
+    ) -> dict[RequestPart, FanoutError]:
+        request, labels = self._request, self.change.added_labels
+        if request is None or not labels:
+            return {}
+        with self.label_lock:
+            error = run_isolated(partial(forge.add_labels, repository, request, labels))
+        return {RequestPart.LABELS: error} if isinstance(error, FanoutError) else {}
+
+    def _ask_reviewers(
+        self, forge: Forge, repository: RepositoryName
+    ) -> dict[RequestPart, FanoutError]:
+        request, reviewers = self._request, self.change.reviewers
+        if request is None or not reviewers:
+            return {}
+        unknown = run_isolated(
+            partial(forge.request_reviews, repository, request.number, reviewers)
+        )
+        if isinstance(unknown, FanoutError):
+            return {RequestPart.REVIEWERS: unknown}
+        self.outcome.unknown_reviewers = tuple(sorted(unknown))
+        return {}
 
     def _note(self, state: RequestState, merge_error: FanoutError | None = None) -> None:
         if self._request is None:
@@ -239,6 +284,33 @@ class _RequestRun:
             refusal=refusal.problem if refusal is not None else "",
             retryable=refused is not None and refused.is_retryable,
         )
+
+
+def raise_failures(failures: Mapping[RequestPart, FanoutError], done: str) -> None:
+    """Raise one error about the parts of a request that failed, if any did.
+
+    `done` says what was done all the same; "" where nothing was. A call that a limit prevented is
+    no failure, so that another error goes before it.
+    """
+    parts: dict[str, list[RequestPart]] = {}
+    for part, error in failures.items():
+        # The instants of limits differ between calls.
+        words = error.problem if isinstance(error, RateLimited) else str(error)
+        parts.setdefault(words, []).append(part)
+    if not parts:
+        return
+    errors = list(failures.values())
+    if not done and len(parts) == 1:
+        raise errors[0]
+    sentences = [f"its {', '.join(names)} failed: {words}" for words, names in parts.items()]
+    problem = "; ".join(sentences)
+    if done:
+        problem = f"{done}, but {problem}"
+    limits = [it for it in errors if isinstance(it, RateLimited)]
+    if len(limits) == len(errors):
+        raise RateLimited(problem, until=max(it.until for it in limits))
+    first = next(it for it in errors if not isinstance(it, RateLimited))
+    raise type(first)(problem, reason=first.reason)
 
 
 def check_merge(repository: RepositoryName, merge: GuardedMerge, outcome: MergeOutcome) -> None:

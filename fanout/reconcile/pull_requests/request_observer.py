@@ -224,8 +224,9 @@ class RequestObserver:
         memo = self.memos.host(forge.account_digest)
         names = [it.name for it in repositories]
         searched = run_isolated(partial(_search, forge, memo, names))
+        account = forge.identify(memo.login)
         if isinstance(searched, FanoutError):
-            failed = ForgeState(host=forge.host, login=memo.login, failure=searched)
+            failed = ForgeState(host=forge.host, account=account, failure=searched)
             return {id(it.state): failed for it in repositories}
         seen, instant = searched
 
@@ -244,7 +245,7 @@ class RequestObserver:
                     others = OtherRequestReader(reader).read_requests()
                     return replace(state, other_requests=others)
             except FanoutError as error:
-                return ForgeState(host=forge.host, login=memo.login, failure=error)
+                return ForgeState(host=forge.host, account=account, failure=error)
 
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(repositories))) as threads:
             states = threads.map(read, repositories)
@@ -330,8 +331,8 @@ class OtherRequestReader(Value):
         others: dict[int, OtherRequestMemo] = {}
         requests: list[OtherRequest] = []
         listing_digest = None
-        login = self.reader.memo.login
-        if rules is not None and requires_status(rules.required_statuses, context, login):
+        account = self.reader.account
+        if rules is not None and requires_status(rules.required_statuses, context, account):
             listed = repository.forge.open_requests(repository.name)
             wanted = [
                 it
