@@ -93,6 +93,7 @@ class ApiCalls:
         expected: tuple[int, ...] = (),
         kind: CallKind = CallKind.WRITE,
         base: str = "",
+        pool: str = "core",
     ) -> ForgeResponse:
         """Return the answer to a call with a body, for which see `ForgeCall`."""
         return self.http.send(
@@ -104,6 +105,7 @@ class ApiCalls:
                 policy=self._policy,
                 expected=frozenset(expected),
                 base=base,
+                pool=pool,
             )
         )
 

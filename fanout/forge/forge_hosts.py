@@ -15,6 +15,7 @@ from fanout.errors import Denied, FanoutError, InvalidInput
 from fanout.forge.access_tokens import TokenSource
 from fanout.forge.forge_http import ForgeHttp, HostAccess, HttpLimits
 from fanout.forge.gitea import GiteaForge
+from fanout.forge.github import GitHubForge
 from fanout.forge.github_app import AppAssertions, AppInstallations
 from fanout.plan.observation.observed_request import RepositoryName, locate_repository
 from fanout.plan.pull_requests.call_limits import CallLimits, HostLimits, limits_of_host
@@ -27,6 +28,10 @@ _API_VERSIONS = {
     ForgeProgram.GITHUB: "v3",
     ForgeProgram.GITLAB: "v4",
     ForgeProgram.GITEA: "v1",
+}
+_CLIENTS: Mapping[ForgeProgram, type[GiteaForge | GitHubForge]] = {
+    ForgeProgram.GITEA: GiteaForge,
+    ForgeProgram.GITHUB: GitHubForge,
 }
 _HEADERS = {
     ForgeProgram.GITHUB: (
@@ -75,9 +80,10 @@ class ForgeHosts:
                 reason="InvalidObject",
                 remedy="have an administrator list it in forges of the FanoutConfiguration",
             )
-        if host.type is not ForgeProgram.GITEA:
+        client_type = _CLIENTS.get(host.type)
+        if client_type is None:
             raise InvalidInput(f"{host.type} is not supported yet", reason="InvalidObject")
-        return GiteaForge(self.client_of(host, repository)), repository
+        return client_type(self.client_of(host, repository)), repository
 
     def client_of(self, host: ForgeHost, repository: RepositoryName) -> ForgeHttp:
         """Return the client for a repository of a listed host. Raises InvalidInput, Denied."""

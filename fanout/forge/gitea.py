@@ -534,6 +534,7 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         updated=answer.instant("updated_at"),
         closed=answer.optional_instant("closed_at"),
         merged_by=_login(answer, "merged_by"),
+        merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
     )
 
 

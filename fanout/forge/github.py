@@ -15,7 +15,6 @@ from fanout.forge.api_calls import ApiCalls, message_of
 from fanout.forge.forge_call import ForgeResponse
 from fanout.forge.forge_http import ForgeHttp
 from fanout.forge.github_answers import (
-    TEAM_PREFIX,
     read_check_run,
     read_login,
     read_merge,
@@ -28,6 +27,7 @@ from fanout.forge.github_answers import (
 from fanout.forge.github_batch import REPOSITORIES, build_query, read_batch
 from fanout.forge.github_rules import join_rules, read_protection, read_rule
 from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.merge_outcome import (
     Merged,
     Refused,
@@ -43,6 +43,7 @@ from fanout.plan.observation.observed_request import (
     RepositoryName,
     RequestDraft,
     RequestEdit,
+    RequestPart,
     RequestState,
     find_newest_statuses,
 )
@@ -50,6 +51,7 @@ from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
 from fanout.values import replace
 
+_TEAM_PREFIX = "team/"
 _MOST_FILES = 3000  # that GitHub lists of a request; it does not say that there are more
 _MOST_DESCRIPTION = 140  # characters of the description of a status
 _LOGIN = "query { viewer { login } }"
@@ -104,6 +106,10 @@ class GitHubForge:
         viewer = self._ask(_LOGIN, {}).child("viewer")
         return "" if viewer is None else viewer.text("login")
 
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of fanout; what acts for an App has a shorter login in GraphQL."""
+        return ForgeIdentity(login)
+
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
         return self._calls.read_one(_path(name), read_repository)
@@ -155,7 +161,7 @@ class GitHubForge:
         query = (("state", "closed"), ("sort", "updated"), ("direction", "desc"))
         path = (*_path(repository), "pulls")
         for page, _ in self._calls.read_pages(path, read_request, *query):
-            yield from (it for it in page if it.author.lower() == author.lower())
+            yield from (it for it in page if self.identify(author).is_named(it.author))
 
     def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
         """Return the login of whoever closed a pull request last, or ""."""
@@ -259,32 +265,46 @@ class GitHubForge:
             )
         return self._calls.parse("its answer to an opened request", response, read_request)
 
+    @property
+    def keeps_text_versions(self) -> bool:
+        """False: whoever writes last overwrites."""
+        return False
+
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        """Change title, draft flag, text or target branch of a pull request."""
+    ) -> Mapping[RequestPart, FanoutError]:
+        """Change title, text and target branch in one call, and the draft flag in another."""
         path = (*_path(repository), "pulls", str(request.number))
-        present, node = request, ""
-        if edit.text is not None or edit.is_draft is not None:
-            # GitHub keeps no version of a text: it is compared right before it is written.
-            present, node = self._calls.read_one(
-                path, lambda answer: (read_request(answer), answer.text("node_id"))
-            )
-        if edit.text is not None and present.text != request.text:
-            raise Conflict(
-                f"somebody changed the text of pull request {request.number} of {repository}",
-                reason="RemoteMoved",
-            )
-        changes = {"title": edit.title, "body": edit.text, "base": edit.base_branch}
-        if body := {name: value for name, value in changes.items() if value is not None}:
-            self._calls.write("PATCH", path, body)
-        if edit.is_draft is not None and edit.is_draft != present.is_draft:
-            self._ask(_DRAFT if edit.is_draft else _READY, {"pull": node}, kind=CallKind.WRITE)
+        changes = {
+            RequestPart.TITLE: ("title", edit.title),
+            RequestPart.TEXT: ("body", edit.text),
+            RequestPart.BASE_BRANCH: ("base", edit.base_branch),
+        }
+        body = {name: value for name, value in changes.values() if value is not None}
+        is_marked = edit.is_draft is not None and edit.is_draft != request.is_draft
+        failures: dict[RequestPart, FanoutError] = {}
+        if body:
+            try:
+                self._calls.write("PATCH", path, body, kind=CallKind.CONTENT)
+            except FanoutError as error:
+                if not is_marked:
+                    raise
+                failures = {it: error for it, (name, _) in changes.items() if name in body}
+        if is_marked:
+            try:
+                node = self._calls.read_one(path, lambda answer: answer.text("node_id"))
+                document = _DRAFT if edit.is_draft else _READY
+                self._ask(document, {"pull": node}, kind=CallKind.CONTENT)
+            except FanoutError as error:
+                failures[RequestPart.DRAFT_FLAG] = error
+        return failures
 
     def close_request(self, repository: RepositoryName, number: int) -> None:
         """Close a pull request without merging it. Raises Conflict if it was merged."""
         path = (*_path(repository), "pulls", str(number))
-        response = self._calls.write("PATCH", path, {"state": "closed"}, expected=(422,))
+        response = self._calls.write(
+            "PATCH", path, {"state": "closed"}, expected=(422,), kind=CallKind.CONTENT
+        )
         closed = response.status != 422 and self._calls.parse("its answer", response, read_request)
         if not closed or closed.state is RequestState.MERGED:
             raise Conflict(
@@ -300,7 +320,7 @@ class GitHubForge:
         """Add labels to a pull request, which keeps its others."""
         if missing := sorted(set(labels) - request.labels):
             path = (*_path(repository), "issues", str(request.number), "labels")
-            self._calls.write("POST", path, {"labels": missing})
+            self._calls.write("POST", path, {"labels": missing}, kind=CallKind.CONTENT)
 
     def request_reviews(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
@@ -326,6 +346,7 @@ class GitHubForge:
                 "description": status.description[:_MOST_DESCRIPTION],
                 "target_url": status.url,
             },
+            kind=CallKind.CONTENT,
         )
 
     @property
@@ -347,6 +368,7 @@ class GitHubForge:
                 "commit_message": merge.body,
             },
             expected=(404, 405, 409),
+            kind=CallKind.CONTENT,
         )
         words = message_of(response)
         if response.status == 404:
@@ -370,14 +392,15 @@ class GitHubForge:
     def _ask_for_review(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
     ) -> bool:
-        teams = [it.removeprefix(TEAM_PREFIX) for it in reviewers if it.startswith(TEAM_PREFIX)]
-        people = [it for it in reviewers if not it.startswith(TEAM_PREFIX)]
+        teams = [it.removeprefix(_TEAM_PREFIX) for it in reviewers if it.startswith(_TEAM_PREFIX)]
+        people = [it for it in reviewers if not it.startswith(_TEAM_PREFIX)]
         # Without the right to read members, 403 answers for teams.
         response = self._calls.write(
             "POST",
             (*_path(repository), "pulls", str(number), "requested_reviewers"),
             {"reviewers": sorted(people), "team_reviewers": sorted(teams)},
             expected=(403, 404, 422),
+            kind=CallKind.CONTENT,
         )
         return 200 <= response.status < 300
 
@@ -398,7 +421,9 @@ class GitHubForge:
         body = {"query": document, "variables": variables}
         # On github.com below the address of the API, on Enterprise Server beside its version.
         base = self._http.access.api.rstrip("/").removesuffix("/v3")
-        response = self._calls.write("POST", ("graphql",), body, kind=kind, base=base)
+        response = self._calls.write(
+            "POST", ("graphql",), body, kind=kind, base=base, pool="graphql"
+        )
         data = self._calls.parse("a GraphQL query", response, lambda it: it.child("data"))
         if data is None:
             raise self._calls.malformed("a GraphQL query", "data is missing")

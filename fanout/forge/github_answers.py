@@ -22,7 +22,6 @@ from fanout.plan.observation.observed_request import (
     StatusState,
 )
 
-TEAM_PREFIX = "team/"
 _METHODS = {
     MergeStyle.MERGE: "allow_merge_commit",
     MergeStyle.SQUASH: "allow_squash_merge",
@@ -93,29 +92,23 @@ def read_request(answer: AnswerObject) -> ObservedRequest:
     if head is None or base is None:
         raise MalformedAnswer("head or base is missing")
     head_repository = head.child("repo")
-    merged = answer.optional_instant("merged_at")
-    word = "" if merged else answer.text("mergeable_state", "")
+    is_merged = answer.optional_instant("merged_at") is not None
+    word = "" if is_merged else answer.text("mergeable_state", "")
     return ObservedRequest(
         number=answer.number("number"),
         url=answer.text("html_url"),
-        state=RequestState.MERGED if merged else RequestState(answer.text("state")),
+        state=RequestState.MERGED if is_merged else RequestState(answer.text("state")),
         is_draft=answer.flag("draft"),
         title=answer.text("title"),
         text=answer.text("body", ""),
         author=read_login(answer, "user"),
         labels=frozenset(label.text("name") for label in answer.children("labels")),
-        reviewers=frozenset(
-            [user.text("login") for user in answer.children("requested_reviewers")]
-            + [TEAM_PREFIX + team.text("slug") for team in answer.children("requested_teams")]
-        ),
         head_repository=None if head_repository is None else _read_name(head_repository),
         head_branch=head.text("ref"),
         head_commit=head.text("sha"),
         base_branch=base.text("ref"),
-        created=answer.instant("created_at"),
         updated=answer.instant("updated_at"),
         closed=answer.optional_instant("closed_at"),
-        merged=merged,
         merged_by=read_login(answer, "merged_by"),
         accepted=Accepted(MergeRoute.AUTO_MERGE) if answer.child("auto_merge") else None,
         mergeability=read_mergeability(word) if word else None,

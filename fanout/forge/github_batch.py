@@ -12,7 +12,6 @@ from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
 from fanout.forge.github_answers import (
     CONCLUSIONS,
     STATUS_STATES,
-    TEAM_PREFIX,
     VERDICTS,
     read_mergeability,
 )
@@ -37,16 +36,12 @@ fragment Requests on Repository {
   }
 }
 fragment Request on PullRequest {
-  number url title body isDraft createdAt updatedAt
+  number url title body isDraft updatedAt
   author { __typename login }
   baseRefName headRefName headRefOid
   headRepository { nameWithOwner }
   mergeStateStatus
   labels(first: 50) { pageInfo { hasNextPage } nodes { name } }
-  reviewRequests(first: 50) {
-    pageInfo { hasNextPage }
-    nodes { requestedReviewer { __typename ... on User { login } ... on Team { slug } } }
-  }
   reviews(first: 100) {
     pageInfo { hasNextPage }
     nodes { state submittedAt url author { __typename login } commit { oid } }
@@ -101,7 +96,7 @@ def read_batch(
         if nodes is None:
             continue
         shown = [_read_request(it) for it in nodes]
-        if None in shown:  # more labels or reviewers than shown
+        if None in shown:  # more labels than shown
             continue
         reviews: dict[int, tuple[ObservedReview, ...]] = {}
         statuses: dict[str, tuple[CommitStatus, ...]] = {}
@@ -148,12 +143,10 @@ def bot_login(slug: str) -> str:
 
 
 def _read_request(answer: AnswerObject) -> ObservedRequest | None:
-    """Return a request; None if it has more labels or reviewers than shown."""
+    """Return a request; None if it has more labels than shown."""
     labels = _whole_list(answer.child("labels"))
-    asked = _whole_list(answer.child("reviewRequests"))
-    if labels is None or asked is None:
+    if labels is None:
         return None
-    reviewers = [it for node in asked if (it := node.child("requestedReviewer")) is not None]
     head = answer.child("headRepository")
     owner, _, name = ("" if head is None else head.text("nameWithOwner")).rpartition("/")
     return ObservedRequest(
@@ -165,23 +158,14 @@ def _read_request(answer: AnswerObject) -> ObservedRequest | None:
         text=answer.text("body", ""),
         author=_login(answer, "author"),
         labels=frozenset(it.text("name") for it in labels),
-        reviewers=frozenset(_reviewer(it) for it in reviewers),
         head_repository=None if head is None else RepositoryName(owner, name),
         head_branch=answer.text("headRefName"),
         head_commit=answer.text("headRefOid"),
         base_branch=answer.text("baseRefName"),
-        created=answer.instant("createdAt"),
         updated=answer.instant("updatedAt"),
         accepted=_read_accepted(answer),
         mergeability=read_mergeability(answer.text("mergeStateStatus").lower()),
     )
-
-
-def _reviewer(answer: AnswerObject) -> str:
-    """Return a reviewer as `request_reviews` takes one."""
-    if answer.text("__typename") == "Team":
-        return f"{TEAM_PREFIX}{answer.text('slug')}"
-    return bot_login(answer.text("login", "")) if is_bot(answer) else answer.text("login", "")
 
 
 def _read_accepted(answer: AnswerObject) -> Accepted | None:

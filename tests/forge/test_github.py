@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
+from github_calls import Answer
 from github_repository import Rules
 from github_site import Site
 from github_state import Credential
@@ -31,6 +32,7 @@ from fanout.plan.observation.observed_request import (
     RepositoryName,
     RequestDraft,
     RequestEdit,
+    RequestPart,
     RequestState,
     ReviewVerdict,
     StatusState,
@@ -167,16 +169,19 @@ def test_a_plan_without_drafts_is_told_with_what_to_set(place):
     assert failure.value.reason == "ForgeRefuses"
 
 
-def test_a_text_that_a_person_changed_meanwhile_is_not_overwritten(place):
-    opened = place.open()
-    theirs = "What changes. Ask me before lunch."
-    ann = place.site.github.token("ann")
-    place.site.ask("PATCH", "/pulls/1", {"body": theirs}, token=ann)
-    with pytest.raises(Conflict, match="changed the text"):
-        place.forge.edit_request(NAME, opened, RequestEdit(text="What changes now."))
+def test_parts_of_a_request_are_written_by_themselves_and_fail_by_themselves(place):
+    opened = place.open(is_draft=True)
+    assert not place.forge.keeps_text_versions
+    place.site.github.refuse("/graphql", Answer({"message": "No"}, 403))
+    edit = RequestEdit(title="Release v2", is_draft=False, text="Now.")
+    failures = place.forge.edit_request(NAME, opened, edit)
+    assert failures.keys() == {RequestPart.DRAFT_FLAG}
     seen = place.seen(opened)
-    place.forge.edit_request(NAME, seen, RequestEdit(text=f"{seen.text} And more."))
-    assert place.seen(opened).text == f"{theirs} And more."
+    assert (seen.title, seen.text, seen.is_draft) == ("Release v2", "Now.", True)
+    place.site.github.refuse("PATCH", Answer({"message": "No"}, 403))
+    failures = place.forge.edit_request(NAME, seen, edit)
+    assert failures.keys() == {RequestPart.TITLE, RequestPart.TEXT}
+    assert not place.seen(opened).is_draft
 
 
 def test_closing_and_reopening_say_who_closed(place):
@@ -221,10 +226,11 @@ def test_whoever_cannot_be_asked_for_a_review_is_told_and_the_others_are_asked(p
     place.site.repository.teams.add("ops")
     wanted = {"ann", "nobody", "team/ops"}
     assert place.forge.request_reviews(NAME, 1, wanted) == ["nobody", "team/ops"]
-    assert place.seen(opened).reviewers == {"ann"}
+    pull = place.site.repository.pulls[opened.number]
+    assert [it.login for it in pull.reviewers] == ["ann"]
     place.site.installation.permissions["members"] = "read"
     assert place.forge.request_reviews(NAME, 1, {"team/ops"}) == ()
-    assert place.seen(opened).reviewers == {"ann", "team/ops"}
+    assert pull.teams == ["ops"]
 
 
 def test_reviews_with_the_commit_that_each_is_about(place):

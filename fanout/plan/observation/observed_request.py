@@ -91,6 +91,7 @@ class ObservedRequest(RequestDraft, kw_only=True):
     updated: datetime
     closed: datetime | None = None
     merged_by: str = ""
+    merged_commit: str = ""  # on the base branch
     text_version: int = 0
     accepted: Accepted | None = None
     mergeability: Mergeability | None = None
