@@ -223,11 +223,14 @@ class HostMemo:
                 continue
             requests = {it.number: it for it in shown.requests}
             for ref, head in memo.heads.items():
-                if head.facts is None or head.facts.request.state is not RequestState.OPEN:
+                if head.facts is None:
                     continue
-                request = requests.pop(head.facts.request.number, None)
-                reviews = shown.reviews.get(head.facts.request.number, ())
-                if request != head.facts.request or not set(reviews) <= set(head.facts.reviews):
+                former = head.facts.request
+                request = requests.pop(former.number, None)
+                if request is None and former.state is not RequestState.OPEN:
+                    continue  # it is still over
+                reviews = shown.reviews.get(former.number, ())
+                if request != former or not set(reviews) <= set(head.facts.reviews):
                     memo.heads[ref] = replace(head, read=LONG_AGO)
             foreign = {it.number for head in memo.heads.values() for it in head.foreign_requests}
             memo.unread_numbers |= {
