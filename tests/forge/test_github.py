@@ -1,19 +1,15 @@
 """Every call of the client for GitHub, on the tests' GitHub: what it reads, and what it changes."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import pytest
 from github_calls import Answer
+from github_place import BOT, DRAFT, NAME
 from github_repository import Rules
-from github_site import Site
 from github_state import Credential
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import Conflict, Denied, Unavailable
-from fanout.forge.forge_http import ForgeHttp, HostAccess
-from fanout.forge.github import GitHubForge
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.merge_outcome import (
     Accepted,
@@ -27,9 +23,6 @@ from fanout.plan.observation.merge_outcome import (
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
     CommitStatus,
-    GuardedMerge,
-    ObservedRequest,
-    RepositoryName,
     RequestDraft,
     RequestEdit,
     RequestPart,
@@ -37,60 +30,8 @@ from fanout.plan.observation.observed_request import (
     ReviewVerdict,
     StatusState,
 )
-from fanout.ports import Credentials
 
 pytest.importorskip("graphql")
-
-NAME = RepositoryName("acme", "site")
-BOT = "fanout[bot]"
-HEADERS = (("Accept", "application/vnd.github+json"), ("X-GitHub-Api-Version", "2026-03-10"))
-DRAFT = RequestDraft("draft", "main", "Release v1 to prod", "What changes.", is_draft=False)
-
-
-@dataclass
-class Place:
-    """The site, and the client of fanout."""
-
-    site: Site
-    forge: GitHubForge
-
-    def open(self, *, is_draft: bool = False) -> ObservedRequest:
-        draft = RequestDraft("draft", "main", DRAFT.title, DRAFT.text, is_draft)
-        return self.forge.open_request(NAME, draft)
-
-    def seen(self, request: ObservedRequest) -> ObservedRequest:
-        """Return the request as it is now, after GitHub has computed whether it can be merged."""
-        self.forge.request(NAME, request.number)
-        observed = self.forge.request(NAME, request.number)
-        assert observed is not None
-        return observed
-
-    def merge(self, request: ObservedRequest, **options) -> Merged | Refused:
-        values = {"style": MergeStyle.MERGE, "subject": "Publish v1", "body": "By fanout"}
-        guard = {"number": 1, "head_commit": request.head_commit, "head_branch": "draft"}
-        return self.forge.merge_request(NAME, GuardedMerge(**{**guard, **values, **options}))
-
-
-@pytest.fixture
-def forge_with(site: Site) -> Iterator[Callable[[str], GitHubForge]]:
-    """Return a function from a token to a client with it; all are closed in the end."""
-    clients = []
-
-    def make(token: str) -> GitHubForge:
-        secret = Credentials(password=token)
-        access = HostAccess(site.github.host, site.github.api, secret, "token", headers=HEADERS)
-        clients.append(ForgeHttp(access))
-        return GitHubForge(clients[-1])
-
-    yield make
-    for http in clients:
-        http.close()
-
-
-@pytest.fixture
-def place(site: Site, forge_with: Callable[[str], GitHubForge]) -> Place:
-    return Place(site, forge_with(site.token))
-
 
 # ---- who and where -----------------------------------------------------------------------------
 
