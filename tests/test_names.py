@@ -95,7 +95,8 @@ TECHNICAL = """
     regexsyntax remedies remedy
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
-    series session set setting settings setup shape shared size span serve server signatures
+    series session set setting settings setup shape shared size span serve server signature
+    signatures
     routes sorting
     splice startup state statement static statuses step steps
     store stored style subject submitted substring syntax table tables task

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from fanout.errors import Denied, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
@@ -20,6 +20,8 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import TOKEN_USER, Credentials
 from fanout.telemetry.redaction import Redactor
+
+Result = TypeVar("Result")
 
 EXTRA = "github-app"
 _ISSUED_BEFORE = timedelta(seconds=60)  # GitHub's advice, for clocks that differ
@@ -238,7 +240,7 @@ class InstallationTokens:
 
         return self._read(response, read)
 
-    def _read(self, response: ForgeResponse, read: Callable[[AnswerObject], Any]) -> Any:
+    def _read(self, response: ForgeResponse, read: Callable[[AnswerObject], Result]) -> Result:
         try:
             return read(AnswerObject(response.data))
         except MalformedAnswer as error:
