@@ -124,7 +124,7 @@ ENGLISH = """
 FORGES = """
     app breaker call circuit closing deferred enforcement estimate gitea github gitlab governor host
     hosts installation installations limited
-    queued quota rate refusal request requests review reviews sliding
+    count queued quota rate refusal request requests review reviews sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

@@ -41,7 +41,7 @@ class PoolCount(Value):
 class LimitReport(Value):
     """Statement of an answer about limits. Seconds are from the answer on."""
 
-    pool: str = ""  # that the call was counted in; "": not said
+    pool: str = ""  # that the call was counted in; "": not named
     count: PoolCount | None = None
     refusal: LimitRefusal | None = None
     wait_seconds: float | None = None  # after a refusal, or while the host is down
