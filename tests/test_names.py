@@ -95,7 +95,8 @@ TECHNICAL = """
     regexsyntax remedies remedy
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
-    series session set setting settings setup shape shared size span serve server signatures
+    series session set setting settings setup shape shared size span serve server signature
+    signatures
     routes sorting
     splice startup state statement static statuses step steps
     store stored style subject submitted substring syntax table tables task
@@ -121,7 +122,7 @@ ENGLISH = """
 """
 # Programs that host repositories, and the calls to them.
 FORGES = """
-    accepted app breaker call circuit closing deferred enforcement estimate gitea github gitlab
+    accepted app breaker call circuit closing count deferred enforcement estimate gitea github gitlab
     governor host hosts installation installations limited
     mergeability part queued quota rate refusal request requests review reviews route sliding
 """

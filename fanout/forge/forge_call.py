@@ -42,8 +42,8 @@ class ForgeCall(Value):
 class ForgeResponse(Value):
     """Answer to a call: status, JSON (None: no content), and whether another page follows.
 
-    `instant` is the host's time when it answered. `is_unchanged`: the host said that the answer to
-    a conditional read is the last one, and the rest is of that one.
+    `instant` is the host's time when it answered. `is_unchanged`: the host states that the last
+    answer to a conditional read is still right, and the rest is of that one.
     """
 
     status: int

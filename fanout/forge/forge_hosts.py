@@ -137,8 +137,9 @@ class ForgeHosts:
         host = self._hosts.get(name)
         if host is None:
             return None
-        with suppress(FanoutError):  # for a problem with the secret, calls fail
-            name = self.client_of(host, repository).access.name
+        if host.type is ForgeProgram.GITHUB:
+            with suppress(FanoutError):  # for a problem with the secret, calls fail
+                name = self.client_of(host, repository).access.name
         return HostLimits(name, limits_of_host(host))
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:

@@ -344,8 +344,9 @@ class ForgeHttp:
         """Take over what an answer says about limits. Raises RateLimited."""
         report = read_limits(status, headers, words, instant or datetime.now(UTC))
         now, pool = monotonic(), report.pool or call.pool
-        if report.remaining is not None and report.reset_seconds is not None:
-            self._governor.observe_quota(pool, report.remaining, now + report.reset_seconds)
+        if (count := report.count) is not None:
+            ends = now + count.seconds
+            self._governor.observe_quota(pool, count.remaining, count.reset, ends)
         seconds = report.wait_seconds
         if report.refusal is None and seconds is None:
             if status < 400:
@@ -353,9 +354,7 @@ class ForgeHttp:
             return
         if seconds is None:
             seconds = self._backoff.record_refusal(call.kind)
-        if report.refusal is LimitRefusal.POOL:
-            self._governor.observe_quota(pool, 0, now + seconds)
-        else:
+        if report.refusal is not LimitRefusal.POOL:  # of which the count is 0
             self._governor.hold_until(now + seconds)
         if report.refusal is not None:
             problem = f"{self.access.name} takes no more calls ({status})"

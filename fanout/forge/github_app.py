@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from threading import Lock
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 from fanout.errors import Denied, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
@@ -20,6 +20,8 @@ from fanout.plan.observation.observed_request import RepositoryName
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import TOKEN_USER, Credentials
 from fanout.telemetry.redaction import Redactor
+
+Result = TypeVar("Result")
 
 EXTRA = "github-app"
 _ISSUED_BEFORE = timedelta(seconds=60)  # GitHub's advice, for clocks that differ
@@ -126,7 +128,9 @@ class InstallationTokens:
         self._clock = clock
         self._lock = Lock()
         # Any of them leads to the installation that reaches it; the next one to ask is the first.
+        # With a lock of their own, which nobody holds during a call.
         self._repositories: dict[RepositoryName, None] = {}
+        self._repositories_lock = Lock()
         self._installation = 0
         self._token, self._renewed_from = "", 0.0
         self._failure: Denied | None = None
@@ -139,7 +143,7 @@ class InstallationTokens:
 
     def add_repository(self, repository: RepositoryName) -> None:
         """Add a repository by which the installation can be found."""
-        with self._lock:
+        with self._repositories_lock:
             self._repositories.setdefault(repository)
 
     def authorization(self) -> str:
@@ -199,14 +203,16 @@ class InstallationTokens:
 
     def _find_installation(self) -> int:
         """Return the id of the installation that reaches one of the repositories."""
-        names = list(self._repositories)[:_MAX_LOOKUPS]
+        with self._repositories_lock:
+            names = list(self._repositories)[:_MAX_LOOKUPS]
         for name in names:
             path = ("repos", name.owner, name.name, "installation")
             response = self._client.send(ForgeCall("GET", path, expected=frozenset({404})))
             if response.status != 404:
                 return self._read(response, lambda answer: answer.number("id"))
             # The others first, next time: this one may be the only one that is not selected.
-            self._repositories[name] = self._repositories.pop(name)
+            with self._repositories_lock:
+                self._repositories[name] = self._repositories.pop(name)
         sought = " or ".join(map(str, names))
         raise self._denied(
             f"is not installed on {sought} (404)",
@@ -238,7 +244,7 @@ class InstallationTokens:
 
         return self._read(response, read)
 
-    def _read(self, response: ForgeResponse, read: Callable[[AnswerObject], Any]) -> Any:
+    def _read(self, response: ForgeResponse, read: Callable[[AnswerObject], Result]) -> Result:
         try:
             return read(AnswerObject(response.data))
         except MalformedAnswer as error:

@@ -18,7 +18,7 @@ from fanout.errors import RateLimited
 from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits
 from fanout.values import Value
 
-_SAME_END = 2.0  # seconds: ends of one period, by clocks of whole seconds
+_SAME_RESET = 2.0  # seconds: ends of one period, by clocks of whole seconds
 
 
 class QueuedCall(Value):
@@ -86,14 +86,19 @@ class PoolQuota:
     def __init__(self) -> None:
         """Know no limit."""
         self._remaining = inf
-        self._ends = -inf
+        self._reset = self._ends = -inf
 
-    def observe(self, remaining: int, ends: float) -> None:
-        """Take over what an answer says. Answers arrive in any order."""
-        if ends > self._ends + _SAME_END:
-            self._remaining, self._ends = remaining, ends
-        elif ends >= self._ends - _SAME_END:
+    def observe(self, remaining: int, reset: float, ends: float) -> None:
+        """Take over what an answer says. Answers arrive in any order, and late.
+
+        `reset` is the end of the period by the host's clock, which tells periods apart; `ends` is
+        the same by the caller's.
+        """
+        if reset > self._reset + _SAME_RESET:
+            self._remaining, self._reset, self._ends = remaining, reset, ends
+        elif reset >= self._reset - _SAME_RESET:
             self._remaining = min(self._remaining, remaining)
+            self._ends = min(self._ends, ends)  # that of the answer which was the least late
 
     def earliest(self, now: float, in_flight: int) -> float:
         """Return the instant at which a call may start beside `in_flight` calls of the pool."""
@@ -166,9 +171,9 @@ class Governor:
         """Start no call before this instant: the host asks for that (Retry-After)."""
         self._held_until = max(self._held_until, instant)
 
-    def observe_quota(self, pool: str, remaining: int, ends: float) -> None:
-        """Take over how many calls of a pool the host takes before an instant."""
-        self._quotas[pool].observe(remaining, ends)
+    def observe_quota(self, pool: str, remaining: int, reset: float, ends: float) -> None:
+        """Take over how many calls of a pool the host takes, as `PoolQuota` does."""
+        self._quotas[pool].observe(remaining, reset, ends)
 
     def remaining_calls(self, now: float) -> Mapping[str, int]:
         """Return how many calls, creations and other content the limits allow now."""

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from fanout.api.durations import parse_retry_after
 from fanout.plan.pull_requests.call_limits import MINUTE
-from fanout.values import Value
+from fanout.values import Value, replace
 
 _MAX_WAIT = 86400.0  # seconds
 _REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
@@ -30,12 +30,19 @@ class LimitRefusal(StrEnum):
     PACE = "pace"  # too many at a time, or too much content
 
 
+class PoolCount(Value):
+    """Calls of a pool that a host still takes in a period."""
+
+    remaining: int
+    reset: float  # end of the period by the host's clock, in seconds since 1970
+    seconds: float  # from the answer until then
+
+
 class LimitReport(Value):
     """Statement of an answer about limits. Seconds are from the answer on."""
 
-    pool: str = ""  # that the call was counted in; "": not said
-    remaining: int | None = None  # calls of the pool until the reset
-    reset_seconds: float | None = None
+    pool: str = ""  # that the call was counted in; "": not named
+    count: PoolCount | None = None
     refusal: LimitRefusal | None = None
     wait_seconds: float | None = None  # after a refusal, or while the host is down
 
@@ -48,31 +55,29 @@ def read_limits(
     `headers`: names in lower case. `words`: the message in the body. `instant`: of the answer, by
     the host's clock.
     """
-    remaining = _read_number(headers, _REMAINING)
-    reset = _read_number(headers, _RESET)
-    if reset is not None:
+    remaining, reset = _read_number(headers, _REMAINING), _read_number(headers, _RESET)
+    count = None
+    if remaining is not None and reset is not None:
+        now = instant.timestamp()
+        reset += now if reset < _EARLIEST_INSTANT else 0.0
         # One more second: instants are whole ones.
-        seconds = reset - instant.timestamp() + 1 if reset >= _EARLIEST_INSTANT else reset
-        reset = min(max(seconds, 0.0), _MAX_WAIT)
-    report = LimitReport(
-        headers.get(_POOL, ""), None if remaining is None else int(remaining), reset
-    )
+        seconds = min(max(reset - now + 1, 0.0), _MAX_WAIT)
+        count = PoolCount(int(remaining), reset, seconds)
+    report = LimitReport(headers.get(_POOL, ""), count)
     retry_after = headers.get("retry-after", "")
     wait = parse_retry_after(retry_after, instant, MINUTE, _MAX_WAIT) if retry_after else None
     if status == 503:
-        return LimitReport(report.pool, report.remaining, reset, None, wait)
-    is_used_up = remaining == 0 and reset is not None and _PERMISSIONS not in headers
+        return replace(report, wait_seconds=wait)
+    is_used_up = count is not None and not count.remaining and _PERMISSIONS not in headers
     is_limit = status == 429 or (
         status == 403
         and (wait is not None or is_used_up or any(it in words.lower() for it in _WORDS))
     )
     if not is_limit:
         return report
-    if wait is None and is_used_up:
-        refusal, wait = LimitRefusal.POOL, reset
-    else:
-        refusal = LimitRefusal.PACE
-    return LimitReport(report.pool, report.remaining, reset, refusal, wait)
+    if count is not None and is_used_up and wait is None:
+        return replace(report, refusal=LimitRefusal.POOL, wait_seconds=count.seconds)
+    return replace(report, refusal=LimitRefusal.PACE, wait_seconds=wait)
 
 
 def _read_number(headers: Mapping[str, str], names: tuple[str, ...]) -> float | None:

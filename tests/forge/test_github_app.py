@@ -163,6 +163,17 @@ def test_each_owner_has_a_client_and_tokens_of_its_own(place: AppSite):
     }
 
 
+def test_an_estimate_counts_each_owner_for_itself(place: AppSite):
+    limits = place.hosts.limits_of(f"http://{place.github.host}/acme/site.git")
+    assert limits is not None
+    assert limits.host == f"{place.github.host}/acme"
+    place.key = ""
+    with closing(ForgeHosts([place.entry], place.secret)) as hosts:
+        limits = hosts.limits_of(f"http://{place.github.host}/acme/site.git")
+    assert limits is not None
+    assert limits.host == place.github.host, "calls fail for their own reason"
+
+
 def test_the_identity_outlives_token_key_and_process(place: AppSite, keys: list[Key]):
     digest = place.client().account_digest
     place.key = keys[1][0]

@@ -103,14 +103,14 @@ def test_no_more_calls_start_than_a_host_says_are_left_in_its_pool():
     governor = Governor(CallLimits())
     first = governor.enqueue(READ, "p", "core")
     assert governor.admit(0.0) == [first]
-    governor.observe_quota("core", 2, 600.0)
+    governor.observe_quota("core", 2, 1e9, 600.0)
     governor.remove(first)
     calls = [governor.enqueue(READ, "p", "core") for _ in range(3)]
     other = governor.enqueue(READ, "p", "search")
     assert governor.admit(1.0) == [*calls[:2], other]
-    # Answers that come in another order than the calls were counted in.
-    governor.observe_quota("core", 0, 600.9)
-    governor.observe_quota("core", 1, 600.1)
+    # Answers that come late, and in another order than the calls were counted in.
+    governor.observe_quota("core", 0, 1e9 + 1, 609.0)
+    governor.observe_quota("core", 1, 1e9, 600.1)
     for call in (*calls[:2], other):
         governor.remove(call)
     assert governor.admit(2.0) == []
@@ -124,15 +124,15 @@ def test_an_answer_that_cost_nothing_leaves_the_quota_as_it_was():
     for instant in range(5):
         call = governor.enqueue(READ, "p", "core")
         assert governor.admit(float(instant)) == [call]
-        governor.observe_quota("core", 1, 600.0)
+        governor.observe_quota("core", 1, 1e9, 600.0)
         governor.remove(call)
 
 
 def test_a_new_period_has_calls_again_and_an_answer_of_the_old_one_ends_none():
     governor = Governor(CallLimits())
-    governor.observe_quota("core", 0, 100.0)
-    governor.observe_quota("core", 50, 3700.0)
-    governor.observe_quota("core", 0, 100.0)
+    governor.observe_quota("core", 0, 1e9, 100.0)
+    governor.observe_quota("core", 50, 1e9 + 3600, 3700.0)
+    governor.observe_quota("core", 0, 1e9, 100.0)
     call = governor.enqueue(READ, "p", "core")
     assert governor.admit(50.0) == [call]
 

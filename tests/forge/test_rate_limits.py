@@ -12,7 +12,7 @@ from github_site import Site
 from fanout.errors import Denied, RateLimited, Unavailable
 from fanout.forge.forge_call import ForgeCall
 from fanout.forge.forge_http import ForgeHttp, HostAccess
-from fanout.forge.rate_limits import LimitRefusal, LimitReport, read_limits
+from fanout.forge.rate_limits import LimitRefusal, LimitReport, PoolCount, read_limits
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials
 
@@ -60,16 +60,29 @@ def test_the_refusal(sentence, status, headers, words, refusal, wait):
 
 
 COUNTS = [
-    ("GitHub's", {"x-ratelimit-resource": "search", **USED_UP}, LimitReport("search", 0, 101)),
+    (
+        "GitHub's",
+        {"x-ratelimit-resource": "search", **USED_UP},
+        LimitReport("search", PoolCount(0, LATER, 101)),
+    ),
     (
         "GitLab's",
         {"ratelimit-remaining": "9", "ratelimit-reset": str(LATER)},
-        LimitReport("", 9, 101),
+        LimitReport("", PoolCount(9, LATER, 101)),
     ),
-    ("a duration", {"ratelimit-remaining": "9", "ratelimit-reset": "30"}, LimitReport("", 9, 30)),
-    ("a reset that is over", {"x-ratelimit-reset": str(LATER - 500)}, LimitReport("", None, 0)),
-    ("no number", {"x-ratelimit-remaining": "many"}, LimitReport("", None, None)),
-    ("digits of another script", {"x-ratelimit-remaining": "३"}, LimitReport("", None, None)),
+    (
+        "a duration",
+        {"ratelimit-remaining": "9", "ratelimit-reset": "100"},
+        LimitReport("", PoolCount(9, LATER, 101)),
+    ),
+    (
+        "a reset that is over",
+        {"x-ratelimit-remaining": "0", "x-ratelimit-reset": str(LATER - 500)},
+        LimitReport("", PoolCount(0, LATER - 500, 0)),
+    ),
+    ("a count without a reset", {"x-ratelimit-remaining": "5"}, LimitReport("")),
+    ("no number", {**USED_UP, "x-ratelimit-remaining": "many"}, LimitReport("")),
+    ("digits of another script", {**USED_UP, "x-ratelimit-remaining": "३"}, LimitReport("")),
 ]
 
 
