@@ -67,12 +67,10 @@ def request(
         text="",
         author="fanout",
         labels=frozenset(),
-        reviewers=frozenset(),
         head_repository=None,
         head_branch=REF.removeprefix("refs/heads/"),
         head_commit=commit_id(head),
         base_branch="main",
-        created=at(0),
         updated=at(0),
     )
     reviewed = {commit_id(name): it for name, it in (trees or {}).items()}

@@ -523,13 +523,6 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         text_version=answer.number("content_version", 0),
         author=_login(answer, "user"),
         labels=frozenset(label.text("name") for label in answer.children("labels")),
-        reviewers=frozenset(
-            [user.text("login") for user in answer.children("requested_reviewers")]
-            + [
-                _TEAM_PREFIX + team.text("name")
-                for team in answer.children("requested_reviewers_teams")
-            ]
-        ),
         head_repository=None if head_repository is None else _read_name(head_repository),
         # Of a branch that is deleted, only the label has the name.
         head_branch=head.text("label", "")
@@ -537,10 +530,8 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         else head.text("ref"),
         head_commit=head.text("sha"),
         base_branch=base.text("ref"),
-        created=answer.instant("created_at"),
         updated=answer.instant("updated_at"),
         closed=answer.optional_instant("closed_at"),
-        merged=answer.optional_instant("merged_at"),
         merged_by=_login(answer, "merged_by"),
         merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
     )

@@ -103,8 +103,8 @@ EDITS = [
         {RequestPart.TEXT: REFUSED},
         LIMITED,
         (
-            "it was changed, but its text failed: drafts are not offered; use another plan; its labels"
-            " failed: 60 calls a minute"
+            "it was changed, but its text failed: drafts are not offered; use another plan; its"
+            " labels failed: 60 calls a minute"
         ),
     ),
     ("everything fails alike", DOWN, DOWN, "it is down"),

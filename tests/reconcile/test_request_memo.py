@@ -35,9 +35,9 @@ def request(**fields: Any) -> ObservedRequest:
     values = {
         "number": 7, "url": "https://git.example.com/Ada/edge/pulls/7", "state": RequestState.OPEN,
         "is_draft": False, "title": "T", "text": "", "author": "bot",
-        "labels": frozenset({"b", "a"}), "reviewers": frozenset(), "head_repository": NAME,
+        "labels": frozenset({"b", "a"}), "head_repository": NAME,
         "head_branch": "drafts/default/a", "head_commit": COMMIT, "base_branch": "main",
-        "created": NOON, "updated": NOON, **fields,
+        "updated": NOON, **fields,
     }  # fmt: skip
     return ObservedRequest(**values)
 

@@ -86,13 +86,10 @@ class ObservedRequest(RequestDraft, kw_only=True):
     state: RequestState
     author: str
     labels: frozenset[str]
-    reviewers: frozenset[str]  # whose review is asked for
     head_repository: RepositoryName | None  # None: deleted, or not visible
     head_commit: str
-    created: datetime
     updated: datetime
     closed: datetime | None = None
-    merged: datetime | None = None
     merged_by: str = ""
     merged_commit: str = ""  # on the base branch
     text_version: int = 0
