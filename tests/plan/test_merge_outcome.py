@@ -130,6 +130,17 @@ def test_refusals_have_an_instant_where_the_host_says_so(description, line, paus
     assert hold.until == (pause and at(0) + pause)
 
 
+def test_the_last_answer_of_the_forge_is_on_record():
+    answer = RequestLine(number=7, state="open", accepted=at(2))
+    accepted = apply_result(replace(REFUSED, retryable=True), answer)
+    assert (accepted.refused, accepted.refusal, accepted.accepted) == (None, "", at(2))
+    assert apply_result(accepted, RequestLine(number=7, state="open")) == accepted
+    again = apply_result(accepted, REFUSED)
+    assert (again.refusal, again.accepted) == ("blocked", None)
+    later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
+    assert apply_result(accepted, later).accepted is None
+
+
 def test_a_refusal_is_of_one_head():
     later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
     line = apply_result(replace(REFUSED, retryable=True), later)

@@ -76,6 +76,7 @@ def test_a_merge_is_recorded_as_what_the_host_made_of_it(description, answer, re
     line = outcome.line
     assert (line.state, line.refusal_reason, line.retryable) == recorded
     assert (line.refused is not None) is bool(line.refusal_reason)
+    assert (line.accepted is not None) is isinstance(answer, Accepted)
 
 
 DOWN = Unavailable("it is down", reason="ForgeUnavailable")
