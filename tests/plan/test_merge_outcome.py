@@ -17,7 +17,11 @@ from fanout.plan.observation.merge_outcome import (
     RefusalKind,
     Refused,
 )
-from fanout.plan.observation.observed_request import GuardedMerge, RepositoryName
+from fanout.plan.observation.observed_request import (
+    GuardedMerge,
+    RepositoryFacts,
+    RepositoryName,
+)
 from fanout.plan.pull_requests.merge_holds import find_merge_hold, find_refusal_hold
 from fanout.plan.pull_requests.request_holds import (
     HOLD_LABEL,
@@ -235,6 +239,7 @@ def test_a_refusal_is_asked_about_again_when_the_host_would_merge():
     assert (hold.message, is_asked_again) == ("reviews", True)
 
 
+SETTINGS = RepositoryFacts(EDGE, False, frozenset(MergeStyle))
 RULES = BranchFacts(is_protected=True, may_push=False)
 STYLES = [
     ("no rule", RULES, "Merge", None),
@@ -304,10 +309,16 @@ STYLES = [
     ("description", "rules", "style", "expected"), STYLES, ids=[it[0] for it in STYLES]
 )
 def test_a_style_that_a_rule_forbids_is_told_before_any_merge(description, rules, style, expected):
-    observed = replace(forge(request()), branch=rules)
+    observed = replace(forge(request()), branch=rules, repository=SETTINGS)
     hold = find_merge_hold(observed, request(), None, MergeStyle(style))
     assert (hold and (hold.reason, hold.message)) == expected, description
     assert hold is None or (hold.who, hold.until) == ("an administrator", None)
+
+
+def test_rules_that_were_read_long_ago_forbid_no_style():
+    rules = replace(RULES, requires_linear_history=True)
+    observed = replace(forge(request()), branch=rules)
+    assert find_merge_hold(observed, request(), None, MergeStyle.MERGE) is None
 
 
 BLOCKED = Mergeability(MergeabilityKind.BLOCKED, "blocked")

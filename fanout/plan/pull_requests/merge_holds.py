@@ -44,9 +44,11 @@ def find_merge_hold(
 def find_rule_hold(forge: ForgeState, branch: str, style: MergeStyle) -> Hold | None:
     """Return the hold of all merges to a branch in a style that rules forbid, or None.
 
-    Rules that the host hides forbid nothing: it refuses itself, then.
+    Rules that the host hides, or that were read long ago, forbid nothing: it refuses itself, then.
     """
-    if forge.repository is not None and style not in forge.repository.merge_styles:
+    if forge.repository is None:  # nothing was read of late
+        return None
+    if style not in forge.repository.merge_styles:
         sentence = (
             f"{forge.repository.name} forbids merging by {style}; allow it there or change"
             " mergeStyle"
