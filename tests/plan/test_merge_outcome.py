@@ -130,6 +130,7 @@ RETRIES = [
 @pytest.mark.parametrize(("description", "line", "pause"), RETRIES, ids=[it[0] for it in RETRIES])
 def test_refusals_have_an_instant_where_the_host_says_so(description, line, pause):
     hold = find_refusal_hold(request(), line)
+    assert hold is not None
     assert hold.since == at(0), description
     assert hold.until == (pause and at(0) + pause)
 
@@ -137,17 +138,22 @@ def test_refusals_have_an_instant_where_the_host_says_so(description, line, paus
 def test_the_last_answer_of_the_forge_is_on_record():
     answer = RequestLine(number=7, state="open", accepted=at(2))
     accepted = apply_result(replace(REFUSED, retryable=True), answer)
+    assert accepted is not None
     assert (accepted.refused, accepted.refusal, accepted.accepted) == (None, "", at(2))
     assert apply_result(accepted, RequestLine(number=7, state="open")) == accepted
     again = apply_result(accepted, REFUSED)
+    assert again is not None
     assert (again.refusal, again.accepted) == ("blocked", None)
     later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
-    assert apply_result(accepted, later).accepted is None
+    begun = apply_result(accepted, later)
+    assert begun is not None
+    assert begun.accepted is None
 
 
 def test_a_refusal_is_of_one_head():
     later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
     line = apply_result(replace(REFUSED, retryable=True), later)
+    assert line is not None
     assert (line.refused, line.retryable, line.refusal) == (None, False, "")
 
 
@@ -349,4 +355,5 @@ def test_a_blocked_merge_names_the_rules_that_may_block_it(description, rules, w
     facts = request()
     facts = replace(facts, request=replace(facts.request, mergeability=BLOCKED))
     hold = find_merge_hold(replace(forge(facts), branch=rules), facts, PASSED, MergeStyle.MERGE)
+    assert hold is not None
     assert hold.message == f"{NOW}blocked{words}", description

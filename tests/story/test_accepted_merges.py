@@ -71,7 +71,9 @@ def host(monkeypatch: pytest.MonkeyPatch) -> PlayedHost:
     return PlayedHost(monkeypatch)
 
 
-def test_an_accepted_merge_is_a_wait_until_git_shows_it(fleet: ForgeFleet, host: PlayedHost):
+def test_an_accepted_merge_is_a_wait_until_git_shows_it(
+    fleet: ForgeFleet, host: PlayedHost
+) -> None:
     for _ in range(2):
         swept = fleet.later(minutes=1).sweep()
         assert swept.code == 0, swept.err
@@ -99,7 +101,7 @@ def test_an_accepted_merge_is_a_wait_until_git_shows_it(fleet: ForgeFleet, host:
 
 def test_a_block_that_the_host_shows_is_a_hold_until_it_shows_none(
     fleet: ForgeFleet, host: PlayedHost
-):
+) -> None:
     host.mergeability = Mergeability(MergeabilityKind.CONFLICT, "dirty")
     for _ in range(3):
         assert fleet.later(minutes=1).sweep().code == 0
