@@ -85,10 +85,6 @@ class Place:
         teams = {f"team/{it['name']}" for it in answer["requested_reviewers_teams"] or ()}
         return teams | {it["login"] for it in answer["requested_reviewers"] or ()}
 
-    def merged_commit(self, request: ObservedRequest) -> str:
-        """Return the commit that the request was merged as."""
-        return str(self.gitea.get(f"{self.path}/pulls/{request.number}")["merge_commit_sha"])
-
     def merge(self, request: ObservedRequest, **options: object) -> MergeOutcome:
         """Merge as soon as the server has found out whether it can be merged."""
         self.gitea.await_checks(self.name.owner)
@@ -211,7 +207,7 @@ def test_a_request_is_observed_as_it_was_opened(place):
     assert (opened.author, opened.head_repository) == (BOT, place.name)
     assert opened.labels == frozenset()
     assert abs(datetime.now(UTC) - opened.updated) < timedelta(minutes=5)
-    assert (opened.closed, opened.merged_by) == (None, "")
+    assert (opened.closed, opened.merged_by, opened.merged_commit) == (None, "", "")
 
 
 def test_a_draft_is_marked_ready_and_back(place):

@@ -17,7 +17,11 @@ from fanout.plan.observation.merge_outcome import (
     RefusalKind,
     Refused,
 )
-from fanout.plan.observation.observed_request import GuardedMerge, RepositoryName
+from fanout.plan.observation.observed_request import (
+    GuardedMerge,
+    RepositoryFacts,
+    RepositoryName,
+)
 from fanout.plan.pull_requests.merge_holds import find_merge_hold, find_refusal_hold
 from fanout.plan.pull_requests.request_holds import (
     HOLD_LABEL,
@@ -126,13 +130,30 @@ RETRIES = [
 @pytest.mark.parametrize(("description", "line", "pause"), RETRIES, ids=[it[0] for it in RETRIES])
 def test_refusals_have_an_instant_where_the_host_says_so(description, line, pause):
     hold = find_refusal_hold(request(), line)
+    assert hold is not None
     assert hold.since == at(0), description
     assert hold.until == (pause and at(0) + pause)
+
+
+def test_the_last_answer_of_the_forge_is_on_record():
+    answer = RequestLine(number=7, state="open", accepted=at(2))
+    accepted = apply_result(replace(REFUSED, retryable=True), answer)
+    assert accepted is not None
+    assert (accepted.refused, accepted.refusal, accepted.accepted) == (None, "", at(2))
+    assert apply_result(accepted, RequestLine(number=7, state="open")) == accepted
+    again = apply_result(accepted, REFUSED)
+    assert again is not None
+    assert (again.refusal, again.accepted) == ("blocked", None)
+    later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
+    begun = apply_result(accepted, later)
+    assert begun is not None
+    assert begun.accepted is None
 
 
 def test_a_refusal_is_of_one_head():
     later = RequestLine(number=7, state="open", head=commit_id("c2"), status="success: ")
     line = apply_result(replace(REFUSED, retryable=True), later)
+    assert line is not None
     assert (line.refused, line.retryable, line.refusal) == (None, False, "")
 
 
@@ -224,6 +245,7 @@ def test_a_refusal_is_asked_about_again_when_the_host_would_merge():
     assert (hold.message, is_asked_again) == ("reviews", True)
 
 
+SETTINGS = RepositoryFacts(EDGE, False, frozenset(MergeStyle))
 RULES = BranchFacts(is_protected=True, may_push=False)
 STYLES = [
     ("no rule", RULES, "Merge", None),
@@ -293,10 +315,16 @@ STYLES = [
     ("description", "rules", "style", "expected"), STYLES, ids=[it[0] for it in STYLES]
 )
 def test_a_style_that_a_rule_forbids_is_told_before_any_merge(description, rules, style, expected):
-    observed = replace(forge(request()), branch=rules)
+    observed = replace(forge(request()), branch=rules, repository=SETTINGS)
     hold = find_merge_hold(observed, request(), None, MergeStyle(style))
     assert (hold and (hold.reason, hold.message)) == expected, description
     assert hold is None or (hold.who, hold.until) == ("an administrator", None)
+
+
+def test_rules_that_were_read_long_ago_forbid_no_style():
+    rules = replace(RULES, requires_linear_history=True)
+    observed = replace(forge(request()), branch=rules)
+    assert find_merge_hold(observed, request(), None, MergeStyle.MERGE) is None
 
 
 BLOCKED = Mergeability(MergeabilityKind.BLOCKED, "blocked")
@@ -327,4 +355,5 @@ def test_a_blocked_merge_names_the_rules_that_may_block_it(description, rules, w
     facts = request()
     facts = replace(facts, request=replace(facts.request, mergeability=BLOCKED))
     hold = find_merge_hold(replace(forge(facts), branch=rules), facts, PASSED, MergeStyle.MERGE)
+    assert hold is not None
     assert hold.message == f"{NOW}blocked{words}", description

@@ -1,5 +1,6 @@
 """Which requests are read again although no search shows a change."""
 
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +32,9 @@ class Merger(SimpleNamespace):
         raise AssertionError("nothing is merged while a repository is read")
 
 
-def readings_of(*, checks_when_merging: bool = True, **fields: object) -> int:
+def readings_of(
+    *, checks_when_merging: bool = True, line_accepted: datetime | None = None, **fields: object
+) -> int:
     """Return how often a settled request is asked about in a pass in which nothing changed."""
     facts = request()
     shown = replace(facts.request, head_repository=EDGE, **fields)
@@ -57,7 +60,7 @@ def readings_of(*, checks_when_merging: bool = True, **fields: object) -> int:
         state=RepositoryState(
             remote=REMOTE, branch=MAIN, refs={REF: shown.head_commit}, head=commit_id("h1")
         ),
-        recorded={REF: RequestLine(number=7, state="open")},
+        recorded={REF: RequestLine(number=7, state="open", accepted=line_accepted)},
         granted_heads=frozenset(),
         status_subjects=(),
         owned_paths=None,
@@ -83,6 +86,7 @@ CASES = [
     ("clean", {"mergeability": Mergeability(MergeabilityKind.CLEAN, "clean")}, 0),
     ("a rule is not met", {"mergeability": Mergeability(MergeabilityKind.BLOCKED, "blocked")}, 1),
     ("it is in a queue", {"accepted": Accepted(MergeRoute.QUEUE, 1)}, 1),
+    ("it was accepted, and the host has not updated it", {"line_accepted": at(60)}, 1),
     (
         "an attempt makes the host compute",
         {"mergeability": Mergeability(MergeabilityKind.CHECKING, "unchecked")},

@@ -74,8 +74,10 @@ def test_a_merge_is_recorded_as_what_the_host_made_of_it(description, answer, re
     error = outcome.errors.get(ActionKind.MERGE_REQUEST)
     assert (error and str(error.reason)) == reason, description
     line = outcome.line
+    assert line is not None
     assert (line.state, line.refusal_reason, line.retryable) == recorded
     assert (line.refused is not None) is bool(line.refusal_reason)
+    assert (line.accepted is not None) is isinstance(answer, Accepted)
 
 
 DOWN = Unavailable("it is down", reason="ForgeUnavailable")
@@ -126,7 +128,8 @@ def test_a_limit_is_no_failure_where_nothing_else_failed():
     forge = ForgeDouble(edit_failures={RequestPart.TEXT: LIMITED}, label_error=LIMITED)
     outcome = outcome_of(forge, edit=EVERYTHING, added_labels=("fanout",))
     error = outcome.errors[ActionKind.UPDATE_REQUEST]
-    assert (type(error), error.until) == (RateLimited, at(6))
+    assert isinstance(error, RateLimited)
+    assert error.until == at(6)
     assert error.problem == "it was changed, but its text, labels failed: 60 calls a minute"
 
 
@@ -141,6 +144,7 @@ def test_a_request_that_is_opened_without_its_labels_gets_its_reviewers():
     error = outcome.errors[ActionKind.OPEN_REQUEST]
     assert str(error) == "it was opened, but its labels failed: it is down"
     assert forge.calls == ["label fanout/hold", "open", "labels fanout", "reviewers ann"]
+    assert outcome.line is not None
     assert (outcome.line.number, outcome.line.state) == (7, "open")
 
 

@@ -149,7 +149,8 @@ def read_commit_status(
         if status.context == rule.context
     ]
     # Creators whose statuses count, named by login, or by host and login.
-    names = {_strip_host(name, forge.host) for name in rule.by}
+    prefix = f"{forge.host}/".lower()
+    names = {it[len(prefix) :] if it.lower().startswith(prefix) else it for it in rule.by}
     accepted = [it for it in readings if not names or any(map(it[0].identity.is_named, names))]
     if not accepted:
         creators = f" by {format_names(rule.by)}" if rule.by else ""
@@ -167,11 +168,6 @@ def read_commit_status(
         sentence += "; it can be run again on the forge"
     verdict = _VERDICTS.get(status.state, Verdict.PENDING)
     return CheckReading(check.name, digest, verdict, sentence, commit)
-
-
-def _strip_host(name: str, host: str) -> str:
-    prefix, _, login = name.partition("/")
-    return login if login and prefix.lower() == host.lower() else name
 
 
 class StatusSubject(Value, kw_only=True):

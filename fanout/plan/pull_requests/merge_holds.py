@@ -7,7 +7,6 @@ from fanout.api.promotion_policy import MergeStyle
 from fanout.api.reasons import Reason
 from fanout.api.results import Hold
 from fanout.plan import plan_wording
-from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.merge_outcome import MergeabilityKind
 from fanout.plan.observation.observed_request import (
     ForgeState,
@@ -45,9 +44,11 @@ def find_merge_hold(
 def find_rule_hold(forge: ForgeState, branch: str, style: MergeStyle) -> Hold | None:
     """Return the hold of all merges to a branch in a style that rules forbid, or None.
 
-    Rules that the host hides forbid nothing: it refuses itself, then.
+    Rules that the host hides, or that were read long ago, forbid nothing: it refuses itself, then.
     """
-    if forge.repository is not None and style not in forge.repository.merge_styles:
+    if forge.repository is None:  # nothing was read of late
+        return None
+    if style not in forge.repository.merge_styles:
         sentence = (
             f"{forge.repository.name} forbids merging by {style}; allow it there or change"
             " mergeStyle"
@@ -97,14 +98,23 @@ def find_mergeability_hold(
     ):
         return None
     # Before its status is a success at this head, that status alone may be what blocks the merge.
-    if mergeability.kind is MergeabilityKind.BLOCKED and not _is_passed(line, request.head_commit):
+    is_passed = (
+        line is not None
+        and line.head == request.head_commit
+        and line.status.partition(":")[0] == StatusState.SUCCESS
+    )
+    if mergeability.kind is MergeabilityKind.BLOCKED and not is_passed:
         return None
     words = mergeability.words
     if mergeability.kind not in (MergeabilityKind.BLOCKED, MergeabilityKind.OTHER):
         words = f"{_EXPLANATIONS[mergeability.kind]} ({words})"
     sentence = f"its pull request {request.number} cannot be merged now: {words}"
     if mergeability.kind is MergeabilityKind.BLOCKED and forge.branch is not None:
-        sentence += _describe_rules(request.base_branch, forge.branch)
+        branch, rules = request.base_branch, forge.branch
+        if required := rules.list_requirements():
+            sentence += f"; the branch {branch} requires {', '.join(required)}"
+        if unknown := rules.list_unknown():
+            sentence += f"; it is hidden whether {branch} requires {', '.join(unknown)}"
     is_computing = mergeability.kind is MergeabilityKind.CHECKING
     who = plan_wording.NEXT_RUN if is_computing else _MEETS_DEMANDS
     return Hold(Reason.FORGE_REFUSES, sentence, who)
@@ -115,22 +125,6 @@ _EXPLANATIONS = {
     MergeabilityKind.CONFLICT: "it conflicts with the branch",
     MergeabilityKind.CHECKING: "the forge is computing whether it can be",
 }
-
-
-def _describe_rules(branch: str, rules: BranchFacts) -> str:
-    """Return what may block a merge to the branch, and what nobody can tell; "" if nothing."""
-    required, unknown = rules.list_requirements(), rules.list_unknown()
-    text = f"; the branch {branch} requires {', '.join(required)}" if required else ""
-    if unknown:
-        text += f"; it is hidden whether {branch} requires {', '.join(unknown)}"
-    return text
-
-
-def _is_passed(line: RequestLine | None, head_commit: str) -> bool:
-    """Return whether the status of fanout at the head of a request is a success on record."""
-    if line is None or line.head != head_commit:
-        return False
-    return line.status.partition(":")[0] == StatusState.SUCCESS
 
 
 def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | None:

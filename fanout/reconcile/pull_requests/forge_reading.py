@@ -171,6 +171,8 @@ class ForgeReader:
                 )
                 and not (has_unread and head.facts is None)
                 and not may_change_unseen(head, repository.forge)
+                # No host is known to update a request when it accepts the merge.
+                and not (ref in recorded and recorded[ref].accepted is not None)
             ):
                 heads[ref] = head
             else:

@@ -46,8 +46,8 @@ class RequestOutcome:
     """Outcome of one change: the errors of its calls by kind of action, and the request.
 
     `line` is what to record of the request, or None where none is known. It has a head and a status
-    if the status was set, a refusal if a merge was refused, and is closed if fanout closed it.
-    Actions without an error were done: a merge that the host only accepted has one.
+    if the status was set, what the host made of a merge unless it merged, and is closed if fanout
+    closed it. Actions without an error were done: a merge that the host only accepted has one.
     """
 
     _: KW_ONLY
@@ -118,7 +118,7 @@ class _RequestRun:
     _head: str = ""  # of the branch after the push
     _request: ObservedRequest | None = None
     _status_head: str = ""  # where the status was set
-    _refused: Refused | None = None
+    _merge_outcome: MergeOutcome | None = None
 
     def find_head(self, push_result: PushedChange | FanoutError | None) -> None:
         """Find the head of the branch; a failed push fails all calls that are about its result."""
@@ -213,9 +213,8 @@ class _RequestRun:
                 raise Unavailable(
                     "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
                 )
-            outcome = forge.merge_request(repository, change.merge)
-            self._refused = outcome if isinstance(outcome, Refused) else None
-            check_merge(repository, change.merge, outcome)
+            self._merge_outcome = forge.merge_request(repository, change.merge)
+            check_merge(repository, change.merge, self._merge_outcome)
 
     def _edit(self, forge: Forge, repository: RepositoryName) -> dict[RequestPart, FanoutError]:
         """Make the edit; return the parts that failed."""
@@ -271,7 +270,8 @@ class _RequestRun:
             return
         status = self.change.status
         # A call that was not made or not answered is no refusal: the next pass plans it again.
-        refused = self._refused
+        outcome = self._merge_outcome
+        refused = outcome if isinstance(outcome, Refused) else None
         refusal = merge_error if refused is not None else None
         self.outcome.line = RequestLine(
             number=self._request.number,
@@ -283,6 +283,7 @@ class _RequestRun:
             refusal_reason=str(refusal.reason) if refusal is not None else "",
             refusal=refusal.problem if refusal is not None else "",
             retryable=refused is not None and refused.is_retryable,
+            accepted=self.now if isinstance(outcome, Accepted) else None,
         )
 
 
