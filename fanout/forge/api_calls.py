@@ -23,22 +23,39 @@ class ApiCalls:
     An answer that has not the documented form raises Unavailable.
     """
 
-    def __init__(self, http: ForgeHttp, policy: str, page_size: tuple[str, int]) -> None:
-        """Create the calls; `page_size`: name of the parameter, and the most that a page has."""
+    def __init__(
+        self,
+        http: ForgeHttp,
+        policy: str,
+        page_size: tuple[str, int],
+        *,
+        is_conditional: bool = False,
+    ) -> None:
+        """Create the calls; `page_size`: name of the parameter, and the most that a page has.
+
+        `is_conditional`: the host counts no read of what has not changed since the last one.
+        """
         self.http = http
         self._policy = policy
         self._page_size = page_size
+        self._is_conditional = is_conditional
 
     def read_one(self, path: tuple[str, ...], read: Callable[[AnswerObject], Result]) -> Result:
         """Return what `read` makes of an object."""
-        call = ForgeCall("GET", path, policy=self._policy)
+        call = ForgeCall("GET", path, policy=self._policy, is_conditional=self._is_conditional)
         return self.parse(call.resource, self.http.send(call), read)
 
     def read_optional(
         self, path: tuple[str, ...], read: Callable[[AnswerObject], Result]
     ) -> Result | None:
         """Return what `read` makes of an object; None where the host shows none."""
-        call = ForgeCall("GET", path, policy=self._policy, expected=_NOT_FOUND)
+        call = ForgeCall(
+            "GET",
+            path,
+            policy=self._policy,
+            expected=_NOT_FOUND,
+            is_conditional=self._is_conditional,
+        )
         response = self.http.send(call)
         return None if response.status == 404 else self.parse(call.resource, response, read)
 
@@ -75,6 +92,7 @@ class ApiCalls:
                 (*query, (name, str(size)), ("page", str(page))),
                 policy=self._policy,
                 expected=_NOT_FOUND if is_optional else frozenset(),
+                is_conditional=self._is_conditional,
             )
             response = self.http.send(call)
             if response.status == 404:

@@ -78,7 +78,7 @@ class GitHubForge:
         """Create a client whose calls count for a policy; what is `polled` needs none."""
         self._http = http
         self._polled = polled or {}
-        self._calls = ApiCalls(http, policy, ("per_page", 100))
+        self._calls = ApiCalls(http, policy, ("per_page", 100), is_conditional=True)
 
     @property
     def host(self) -> str:
