@@ -19,7 +19,10 @@ _ROLE_REMEDY = (
     "grant the controller get on it, with a RoleBinding in its namespace to the ClusterRole"
     " fanout-secret-reader"
 )
-_KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
+_KEYS_REMEDY = (
+    "its keys are username and password, ssh-privatekey and known_hosts, or githubAppID and"
+    " githubAppPrivateKey"
+)
 
 
 class ApiSecrets:
