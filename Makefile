@@ -85,6 +85,7 @@ soak-forge: $(VENV)/test servers ## Kill passes at 200 points between calls and 
 
 soak-story: $(VENV)/test servers ## Interrupt and corrupt at every point, not every third, and run 200 sites in a cluster
 	STORIES=full TEST_REQUIRES=kubernetes $(PY) -m pytest $(PARALLEL) -m diagonal
+	STORIES=full $(PY) -m pytest $(PARALLEL) tests/story/test_requests.py -k github
 
 races: $(VENV)/test servers ## Run 1,000 races of restrictions and publications on a real kube-apiserver, from SEED
 	RACES=1000 SEED=$(SEED) TEST_REQUIRES=kubernetes $(PY) -m pytest -q -n $(WORKERS) tests/kube/test_controller.py -k acknowledged

@@ -122,9 +122,9 @@ ENGLISH = """
 """
 # Programs that host repositories, and the calls to them.
 FORGES = """
-    accepted app breaker call circuit closing count deferred enforcement estimate gitea github gitlab
-    governor host hosts installation installations limited
-    mergeability part queued quota rate refusal request requests review reviews route sliding
+    accepted app breaker call circuit closing count deferred enforcement estimate gitea github
+    gitlab governor host hosts hub installation installations limited mergeability part poll
+    polled queued quota rate refusal request requests review reviews route sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

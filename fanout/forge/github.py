@@ -11,10 +11,11 @@ from typing import Any
 
 from fanout.errors import Conflict, Denied, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
-from fanout.forge.api_calls import ApiCalls, message_of
+from fanout.forge.api_client import ApiClient, message_of
 from fanout.forge.forge_call import ForgeResponse
 from fanout.forge.forge_http import ForgeHttp
-from fanout.forge.github_answers import (
+from fanout.forge.github_batch import REPOSITORIES, build_query, read_batch
+from fanout.forge.github_fields import (
     read_check_run,
     read_login,
     read_merge,
@@ -24,7 +25,6 @@ from fanout.forge.github_answers import (
     read_review,
     read_status,
 )
-from fanout.forge.github_batch import REPOSITORIES, build_query, read_batch
 from fanout.forge.github_rules import join_rules, read_protection, read_rule
 from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.forge_identity import ForgeIdentity
@@ -78,7 +78,7 @@ class GitHubForge:
         """Create a client whose calls count for a policy; what is `polled` needs none."""
         self._http = http
         self._polled = polled or {}
-        self._calls = ApiCalls(http, policy, ("per_page", 100), is_conditional=True)
+        self._client = ApiClient(http, policy, ("per_page", 100), is_conditional=True)
 
     @property
     def host(self) -> str:
@@ -112,11 +112,11 @@ class GitHubForge:
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
-        return self._calls.read_one(_path(name), read_repository)
+        return self._client.read_one(_path(name), read_repository)
 
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
-        found = self._calls.read_optional(
+        found = self._client.read_optional(
             (*_path(repository), "pulls", str(number)),
             lambda answer: (read_request(answer), answer.text("node_id")),
         )
@@ -137,7 +137,7 @@ class GitHubForge:
         if (polled := self._polled.get(repository)) is not None:
             return polled.requests
         query = ("state", "open")
-        return self._calls.read_all((*_path(repository), "pulls"), read_request, query)
+        return self._client.read_all((*_path(repository), "pulls"), read_request, query)
 
     def poll_requests(
         self, repositories: Sequence[RepositoryName]
@@ -153,19 +153,19 @@ class GitHubForge:
             try:
                 polled |= read_batch(data, names)
             except MalformedAnswer as error:
-                raise self._calls.malformed("a GraphQL query", str(error)) from None
+                raise self._client.malformed("a GraphQL query", str(error)) from None
         return GitHubForge(self._http, polled=polled), polled, instant
 
     def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
         """Yield the closed and merged pull requests of an author, those changed last first."""
         query = (("state", "closed"), ("sort", "updated"), ("direction", "desc"))
         path = (*_path(repository), "pulls")
-        for page, _ in self._calls.read_pages(path, read_request, *query):
+        for page, _ in self._client.read_pages(path, read_request, *query):
             yield from (it for it in page if self.identify(author).is_named(it.author))
 
     def closed_by(self, repository: RepositoryName, request: ObservedRequest) -> str:
         """Return the login of whoever closed a pull request last, or ""."""
-        events = self._calls.read_all(
+        events = self._client.read_all(
             (*_path(repository), "issues", str(request.number), "events"),
             lambda answer: (answer.text("event"), read_login(answer, "actor")),
         )
@@ -176,11 +176,11 @@ class GitHubForge:
         path = (*_path(repository), "pulls", str(number))
 
         def read_head() -> str:
-            return self._calls.read_one(path, read_request).head_commit
+            return self._client.read_one(path, read_request).head_commit
 
         # The list does not name the commit that it is of.
         head = read_head()
-        files = self._calls.read_all(
+        files = self._client.read_all(
             (*path, "files"),
             lambda it: {it.text("filename"), it.text("previous_filename", "")} - {""},
         )
@@ -192,7 +192,7 @@ class GitHubForge:
         if (polled := self._polled.get(repository)) is not None and number in polled.reviews:
             return polled.reviews[number]
         path = (*_path(repository), "pulls", str(number), "reviews")
-        submitted = [it for it in self._calls.read_all(path, read_review) if it is not None]
+        submitted = [it for it in self._client.read_all(path, read_review) if it is not None]
         return sorted(submitted, key=lambda review: review.instant)
 
     def statuses(self, repository: RepositoryName, commit: str) -> Sequence[CommitStatus]:
@@ -200,8 +200,8 @@ class GitHubForge:
         if (polled := self._polled.get(repository)) is not None and commit in polled.statuses:
             return polled.statuses[commit]
         path = (*_path(repository), "commits", commit)
-        statuses = self._calls.read_all((*path, "statuses"), read_status, is_optional=True)
-        runs = self._calls.read_all(
+        statuses = self._client.read_all((*path, "statuses"), read_status, is_optional=True)
+        runs = self._client.read_all(
             (*path, "check-runs"),
             read_check_run,
             ("filter", "latest"),
@@ -214,17 +214,17 @@ class GitHubForge:
     def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
         """Return the rules of a branch; None if there is no such branch."""
         path = _path(repository)
-        answer = self._calls.read_optional((*path, "branches", branch), lambda it: it)
+        answer = self._client.read_optional((*path, "branches", branch), lambda it: it)
         if answer is None:
             self.repository(repository)  # raises Denied if the repository is hidden
             return None
         # Classic protection is in the answer about the branch, rulesets are not.
-        rules = self._calls.read_all((*path, "rules", "branches", branch), lambda it: it)
+        rules = self._client.read_all((*path, "rules", "branches", branch), lambda it: it)
         try:
             protection = read_protection(answer, self._name_app)
             return join_rules((protection, *(read_rule(it, self._name_app) for it in rules)))
         except MalformedAnswer as error:
-            raise self._calls.malformed("the rules of a branch", str(error)) from None
+            raise self._client.malformed("the rules of a branch", str(error)) from None
 
     def _name_app(self, number: int) -> str:
         """Return the login of an App by its id, or words for one that is not fanout's own."""
@@ -237,7 +237,7 @@ class GitHubForge:
 
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request."""
-        response = self._calls.write(
+        response = self._client.write(
             "POST",
             (*_path(repository), "pulls"),
             {
@@ -263,7 +263,7 @@ class GitHubForge:
                 f"{repository} takes no pull request {branches}: {self._http.quote(words)}",
                 reason="RemoteMoved",
             )
-        return self._calls.parse("its answer to an opened request", response, read_request)
+        return self._client.parse("its answer to an opened request", response, read_request)
 
     @property
     def keeps_text_versions(self) -> bool:
@@ -285,14 +285,14 @@ class GitHubForge:
         failures: dict[RequestPart, FanoutError] = {}
         if body:
             try:
-                self._calls.write("PATCH", path, body, kind=CallKind.CONTENT)
+                self._client.write("PATCH", path, body, kind=CallKind.CONTENT)
             except FanoutError as error:
                 if not is_marked:
                     raise
                 failures = {it: error for it, (name, _) in changes.items() if name in body}
         if is_marked:
             try:
-                node = self._calls.read_one(path, lambda answer: answer.text("node_id"))
+                node = self._client.read_one(path, lambda answer: answer.text("node_id"))
                 document = _DRAFT if edit.is_draft else _READY
                 self._ask(document, {"pull": node}, kind=CallKind.CONTENT)
             except FanoutError as error:
@@ -302,10 +302,10 @@ class GitHubForge:
     def close_request(self, repository: RepositoryName, number: int) -> None:
         """Close a pull request without merging it. Raises Conflict if it was merged."""
         path = (*_path(repository), "pulls", str(number))
-        response = self._calls.write(
+        response = self._client.write(
             "PATCH", path, {"state": "closed"}, expected=(422,), kind=CallKind.CONTENT
         )
-        closed = response.status != 422 and self._calls.parse("its answer", response, read_request)
+        closed = response.status != 422 and self._client.parse("its answer", response, read_request)
         if not closed or closed.state is RequestState.MERGED:
             raise Conflict(
                 f"pull request {number} of {repository} is not open any more", reason="RemoteMoved"
@@ -320,7 +320,7 @@ class GitHubForge:
         """Add labels to a pull request, which keeps its others."""
         if missing := sorted(set(labels) - request.labels):
             path = (*_path(repository), "issues", str(request.number), "labels")
-            self._calls.write("POST", path, {"labels": missing}, kind=CallKind.CONTENT)
+            self._client.write("POST", path, {"labels": missing}, kind=CallKind.CONTENT)
 
     def request_reviews(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
@@ -337,7 +337,7 @@ class GitHubForge:
 
     def set_status(self, repository: RepositoryName, commit: str, status: CommitStatus) -> None:
         """Set a status of a commit; creator and instant are the host's to say."""
-        self._calls.write(
+        self._client.write(
             "POST",
             (*_path(repository), "statuses", commit),
             {
@@ -358,7 +358,7 @@ class GitHubForge:
         """Merge a pull request if its head is the commit that was judged."""
         where = f"pull request {merge.number} of {repository}"
         path = (*_path(repository), "pulls", str(merge.number))
-        response = self._calls.write(
+        response = self._client.write(
             "PUT",
             (*path, "merge"),
             {
@@ -378,16 +378,14 @@ class GitHubForge:
             raise Conflict(f"{where} is not as observed: {words}", reason="RemoteMoved")
         if response.status == 405:
             return read_refusal(words, self._http.quote(words) or "status 405")
-        self._delete_branch(repository, merge.head_branch)
-        return self._calls.parse("its answer to a merge", response, read_merge)
-
-    # ---- calls ---------------------------------------------------------------------------------
-
-    def _delete_branch(self, repository: RepositoryName, branch: str) -> None:
         # It is merged whatever becomes of the branch, which the next pass sees.
         with suppress(FanoutError):
-            path = (*_path(repository), "git", "refs", "heads", *branch.split("/"))
-            self._calls.write("DELETE", path, expected=(404, 409, 422))
+            names = merge.head_branch.split("/")
+            address = (*_path(repository), "git", "refs", "heads", *names)
+            self._client.write("DELETE", address, expected=(404, 409, 422))
+        return self._client.parse("its answer to a merge", response, read_merge)
+
+    # ---- calls ---------------------------------------------------------------------------------
 
     def _ask_for_review(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
@@ -395,7 +393,7 @@ class GitHubForge:
         teams = [it.removeprefix(_TEAM_PREFIX) for it in reviewers if it.startswith(_TEAM_PREFIX)]
         people = [it for it in reviewers if not it.startswith(_TEAM_PREFIX)]
         # Without the right to read members, 403 answers for teams.
-        response = self._calls.write(
+        response = self._client.write(
             "POST",
             (*_path(repository), "pulls", str(number), "requested_reviewers"),
             {"reviewers": sorted(people), "team_reviewers": sorted(teams)},
@@ -421,12 +419,12 @@ class GitHubForge:
         body = {"query": document, "variables": variables}
         # On github.com below the address of the API, on Enterprise Server beside its version.
         base = self._http.access.api.rstrip("/").removesuffix("/v3")
-        response = self._calls.write(
+        response = self._client.write(
             "POST", ("graphql",), body, kind=kind, base=base, pool="graphql"
         )
-        data = self._calls.parse("a GraphQL query", response, lambda it: it.child("data"))
+        data = self._client.parse("a GraphQL query", response, lambda it: it.child("data"))
         if data is None:
-            raise self._calls.malformed("a GraphQL query", "data is missing")
+            raise self._client.malformed("a GraphQL query", "data is missing")
         return response, data
 
 

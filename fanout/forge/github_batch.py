@@ -9,7 +9,7 @@ of a request that has more of them.
 from collections.abc import Iterator, Mapping, Sequence
 
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
-from fanout.forge.github_answers import (
+from fanout.forge.github_fields import (
     CONCLUSIONS,
     STATUS_STATES,
     VERDICTS,
@@ -147,6 +147,10 @@ def _read_request(answer: AnswerObject) -> ObservedRequest | None:
     labels = _whole_list(answer.child("labels"))
     if labels is None:
         return None
+    accepted = Accepted(MergeRoute.AUTO_MERGE) if answer.child("autoMergeRequest") else None
+    if (entry := answer.child("mergeQueueEntry")) is not None:
+        words = entry.text("state").lower().replace("_", " ")
+        accepted = Accepted(MergeRoute.QUEUE, entry.number("position"), words)
     head = answer.child("headRepository")
     owner, _, name = ("" if head is None else head.text("nameWithOwner")).rpartition("/")
     return ObservedRequest(
@@ -163,17 +167,9 @@ def _read_request(answer: AnswerObject) -> ObservedRequest | None:
         head_commit=answer.text("headRefOid"),
         base_branch=answer.text("baseRefName"),
         updated=answer.instant("updatedAt"),
-        accepted=_read_accepted(answer),
+        accepted=accepted,
         mergeability=read_mergeability(answer.text("mergeStateStatus").lower()),
     )
-
-
-def _read_accepted(answer: AnswerObject) -> Accepted | None:
-    """Return how GitHub has accepted the merge of a request; None if it has not."""
-    if (entry := answer.child("mergeQueueEntry")) is not None:
-        words = entry.text("state").lower().replace("_", " ")
-        return Accepted(MergeRoute.QUEUE, entry.number("position"), words)
-    return Accepted(MergeRoute.AUTO_MERGE) if answer.child("autoMergeRequest") else None
 
 
 def _read_review(answer: AnswerObject) -> ObservedReview | None:

@@ -79,12 +79,13 @@ def join_rules(rules: Sequence[BranchFacts]) -> BranchFacts:
     approvals = [it.required_approvals for it in rules]
     known = [it for it in approvals if it is not None]
     statuses = [it.required_statuses for it in rules if it.required_statuses is not None]
+    pushes = [it.may_push for it in rules]
     styles = [it.allowed_styles for it in rules if it.allowed_styles is not None]
     return BranchFacts(
         is_protected=_any(it.is_protected for it in rules),
         required_statuses=frozenset().union(*statuses),
         required_approvals=max(known) if any(known) or len(known) == len(approvals) else None,
-        may_push=_all(it.may_push for it in rules),
+        may_push=None if None in pushes and False not in pushes else all(pushes),
         requires_code_owners=_any(it.requires_code_owners for it in rules),
         requires_linear_history=_any(it.requires_linear_history for it in rules),
         requires_signatures=_any(it.requires_signatures for it in rules),
@@ -99,9 +100,3 @@ def _any(values: Iterable[bool | None]) -> bool | None:
     """Return whether any is true, or None if that is hidden."""
     given = set(values)
     return True if True in given else None if None in given else False
-
-
-def _all(values: Iterable[bool | None]) -> bool | None:
-    """Return whether all are true, or None if that is hidden."""
-    given = set(values)
-    return False if False in given else None if None in given else True

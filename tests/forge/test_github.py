@@ -36,7 +36,7 @@ pytest.importorskip("graphql")
 # ---- who and where -----------------------------------------------------------------------------
 
 
-def test_what_acts_for_an_app_has_the_login_of_rest(place, forge_with):
+def test_the_bot_of_an_app_has_the_login_of_rest(place, forge_with):
     assert place.forge.login() == BOT
     assert forge_with(place.site.github.token("ann")).login() == "ann"
     assert place.open().author == BOT
@@ -147,7 +147,7 @@ def test_lists_are_read_page_by_page(place, monkeypatch):
     for number in range(3):
         place.site.disk.git("branch", f"d{number}", "draft")
         place.site.open(head=f"d{number}")
-    monkeypatch.setattr(place.forge._calls, "_page_size", ("per_page", 2))
+    monkeypatch.setattr(place.forge._client, "_page_size", ("per_page", 2))
     assert [it.number for it in place.forge.open_requests(NAME)] == [3, 2, 1]
 
 
@@ -162,7 +162,7 @@ def test_labels_are_created_by_naming_them_and_those_of_people_stay(place):
     assert place.seen(opened).labels == {"urgent", "fanout", "stage/prod"}
 
 
-def test_whoever_cannot_be_asked_for_a_review_is_told_and_the_others_are_asked(place):
+def test_reviewers_who_cannot_be_asked_are_told_and_the_others_are_asked(place):
     opened = place.open()
     place.site.repository.teams.add("ops")
     wanted = {"ann", "nobody", "team/ops"}
@@ -331,7 +331,7 @@ def test_a_head_that_was_not_evaluated_is_not_merged(place):
     ],
     ids=["approvals", "status", "queue", "style"],
 )
-def test_what_rules_forbid_is_refused_in_the_words_of_the_host(place, rules, style, kind):
+def test_a_merge_that_rules_forbid_is_refused_in_the_words_of_the_host(place, rules, style, kind):
     opened = place.open()
     place.site.repository.rulesets["main"] = rules
     outcome = place.merge(opened, style=style)

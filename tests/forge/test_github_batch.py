@@ -53,7 +53,7 @@ def test_a_poll_shows_what_rest_shows(place):
     assert instant is not None
 
 
-def test_what_was_polled_is_read_without_a_call(place):
+def test_polled_requests_are_read_without_a_call(place):
     fill(place)
     forge, polled, _ = poll(place)
     calls = len(place.site.github.calls)
@@ -68,7 +68,7 @@ def test_what_was_polled_is_read_without_a_call(place):
     assert len(place.site.github.calls) > calls
 
 
-def test_one_query_is_for_fifty_repositories(place):
+def test_a_query_is_for_fifty_repositories(place):
     names = [NAME]
     for number in range(REPOSITORIES + 1):
         place.site.github.repository(f"acme/r{number}")

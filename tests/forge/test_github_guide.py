@@ -1,4 +1,4 @@
-"""The table of docs/guides/github.md: each call of the client, with the permission that it needs."""
+"""The table of docs/guides/github.md: each call of the client, and the permission it needs."""
 
 import re
 from datetime import UTC, datetime

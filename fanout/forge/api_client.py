@@ -17,7 +17,7 @@ _MAX_PAGES = 200
 _NOT_FOUND = frozenset({404})
 
 
-class ApiCalls:
+class ApiClient:
     """Calls to one host that count for a policy. Every method raises what `ForgeHttp.send` does.
 
     An answer that has not the documented form raises Unavailable.
