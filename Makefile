@@ -85,6 +85,7 @@ soak-forge: $(VENV)/test servers ## Kill passes at 200 points between calls and 
 
 soak-story: $(VENV)/test servers ## Interrupt and corrupt at every point, not every third, and run 200 sites in a cluster
 	STORIES=full TEST_REQUIRES=kubernetes $(PY) -m pytest $(PARALLEL) -m diagonal
+	STORIES=full $(PY) -m pytest $(PARALLEL) tests/story/test_requests.py -k github
 
 races: $(VENV)/test servers ## Run 1,000 races of restrictions and publications on a real kube-apiserver, from SEED
 	RACES=1000 SEED=$(SEED) TEST_REQUIRES=kubernetes $(PY) -m pytest -q -n $(WORKERS) tests/kube/test_controller.py -k acknowledged
@@ -150,8 +151,10 @@ lock: ## Pin the newest versions that pyproject.toml allows (needs uv)
 	  -c requirements/runtime.txt --output-file requirements/serve.txt
 	$(COMPILE) pyproject.toml --extra kubernetes \
 	  -c requirements/runtime.txt --output-file requirements/kubernetes.txt
+	$(COMPILE) pyproject.toml --extra github-app \
+	  -c requirements/runtime.txt --output-file requirements/github-app.txt
 	printf 'hatchling>=1.27\nhatch-vcs>=0.5\neditables>=0.5\n' | $(COMPILE) - --output-file requirements/build.txt
-	$(COMPILE) pyproject.toml --extra serve --extra kubernetes --group dev \
+	$(COMPILE) pyproject.toml --extra serve --extra kubernetes --extra github-app --group dev \
 	  -c requirements/runtime.txt -c requirements/build.txt --output-file requirements/test.txt
 
 # ---- the environment -----------------------------------------------------------------------------

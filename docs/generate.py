@@ -11,10 +11,13 @@ import click
 import yaml
 from kind_pages import build_kind_page
 
+from fanout import ports
 from fanout.api.kind_registry import KINDS
 from fanout.api.reasons import NEEDS_REPAIR, Reason, ReasonClass, classify_reason
 from fanout.cli.main import TERMS, VERBS, cli
 from fanout.cli.process_exit import EXIT_CODE_HELP
+from fanout.forge.gitea import GiteaForge
+from fanout.forge.github import GitHubForge
 from fanout.serve.metric_table import METRICS
 
 DOCS = Path(__file__).parent
@@ -43,6 +46,7 @@ def pages() -> dict[Path, str]:
     }
     return kind_pages | {
         DOCS / "reference" / "commands.md": "\n".join(_build_commands()),
+        DOCS / "reference" / "forges.md": "\n".join(_build_forges()),
         DOCS / "reference" / "metrics.md": "\n".join(_build_metrics()),
         DOCS / "troubleshooting" / "reasons.md": "\n".join(_build_reasons()),
     }
@@ -99,6 +103,43 @@ def _build_commands() -> Iterator[str]:
         command = cli.get_command(root, name)
         assert command is not None
         yield from _build_section(command, name, root)
+    yield ""
+
+
+_FORGES = {"Gitea": GiteaForge, "GitHub": GitHubForge}
+_ABILITIES = (
+    ports.RequestSearch,
+    ports.RequestPoll,
+    ports.ReviewReader,
+    ports.StatusStore,
+    ports.BranchReader,
+    ports.RequestMerger,
+    ports.ClosingReader,
+    ports.ChangedPathReader,
+)
+
+
+def _build_forges() -> Iterator[str]:
+    """Yield the abilities of the clients of forges."""
+    yield "# Forges\n\nGenerated from the program by `make docs`.\n"
+    yield "A forge is the program that hosts a repository and its pull requests. All that a client"
+    yield "must have beside pull requests are labels and requests for reviews. All else is an ability:"
+    yield "where it is missing, fanout does without it, or says why it holds.\n"
+    yield f"| ability | {' | '.join(_FORGES)} |\n|---|{'---|' * len(_FORGES)}"
+    for ability in _ABILITIES:
+        words = (ability.__doc__ or "").partition("\n")[0].removeprefix("Ability of a forge to ")
+        # Protocols with properties have no subclass test.
+        names = [it for it in vars(ability) if not it.startswith("_")]
+        has = [
+            "yes" if all(hasattr(it, name) for name in names) else "no" for it in _FORGES.values()
+        ]
+        yield f"| {words.rstrip('.')} | {' | '.join(has)} |"
+    yield "| merge automatically when checks have passed (`merge: AutoMerge`) | no | no |"
+    yield "| add pull requests to a merge queue (`merge: Queue`) | no | no |"
+    yield "\nGitea is tried on a real one (1.26); Forgejo has the same API and is not tried."
+    yield "GitHub is tried on a double of its published description of 2026-03-10. GitLab is not"
+    yield "supported yet. The guides for [Gitea](../guides/gitea.md) and [GitHub](../guides/github.md)"
+    yield "describe accounts, rights and rules; [rate limits](rate-limits.md) are a page of their own."
     yield ""
 
 

@@ -15,17 +15,21 @@ from fanout.package.tree_ids import TreeEntry
 from fanout.plan.evaluation_budget import EvaluationBudget
 from fanout.plan.evidence.probe_queries import ProbeFailure, ProbeQuery, ProbeResponse
 from fanout.plan.history.recorded_publications import StatusRevision
+from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
+from fanout.plan.observation.merge_outcome import MergeOutcome
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,
     ObservedRequest,
     ObservedReview,
+    PolledRepository,
     RepositoryFacts,
     RepositoryName,
     RequestDraft,
     RequestEdit,
+    RequestPart,
     SearchedRequests,
 )
 from fanout.plan.observation.repository_state import (
@@ -149,6 +153,18 @@ class Credentials(Value):
     private_key: str = ""
     known_hosts: str = ""
     certificate_authority: str = ""
+    github_app_id: str = ""  # or the client ID of the App
+    github_app_private_key: str = ""
+
+    @property
+    def is_github_app(self) -> bool:
+        """Return whether it is a GitHub App, whose tokens are minted when they are needed."""
+        return bool(self.github_app_id or self.github_app_private_key)
+
+    @property
+    def secret_texts(self) -> tuple[str, ...]:
+        """Return the texts that nobody must see."""
+        return self.password, self.private_key, self.github_app_private_key
 
     def __repr__(self) -> str:
         """Return the name of the class."""
@@ -177,18 +193,21 @@ SECRET_KEYS = {
     "identity": "private_key",
     "known_hosts": "known_hosts",
     "ca.crt": "certificate_authority",
+    "githubAppID": "github_app_id",
+    "githubAppPrivateKey": "github_app_private_key",
 }
+_REQUIRED_FIELDS = {"password", "private_key", "github_app_id", "github_app_private_key"}  # one of
 
 
 def read_secret_keys(texts: Mapping[str, str]) -> Credentials | None:
     """Return the credentials of a Secret with these texts by key.
 
-    None without a password and a private key. Other keys are ignored.
+    None without a password, a private key and the fields of a GitHub App. Other keys are ignored.
     """
     fields = {
         SECRET_KEYS[key]: text.strip() for key, text in texts.items() if text and key in SECRET_KEYS
     }
-    if "password" not in fields and "private_key" not in fields:
+    if _REQUIRED_FIELDS.isdisjoint(fields):
         return None
     return Credentials(**{"username": TOKEN_USER, **fields})
 
@@ -273,7 +292,7 @@ class Forge(Protocol):
 
     @property
     def account_digest(self) -> str:
-        """Return a digest of address and credential: with others, other things are shown."""
+        """Return a digest of address and account: another one is shown other things."""
 
     def for_policy(self, policy: str) -> "Forge":
         """Return the same forge with calls counted for this policy."""
@@ -287,6 +306,9 @@ class Forge(Protocol):
 
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
+
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of fanout of this login, with all its names; no call is made."""
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
@@ -306,12 +328,20 @@ class Forge(Protocol):
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request. Raises Conflict if one is open from this branch to the same one."""
 
+    @property
+    def keeps_text_versions(self) -> bool:
+        """True if the host refuses to overwrite a text that somebody changed meanwhile.
+
+        Of another one, title and text are compared right before they are written.
+        """
+
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        """Change title, draft flag, text or target branch of a pull request.
+    ) -> Mapping[RequestPart, FanoutError]:
+        """Change title, draft flag, text or target branch; return the parts that failed.
 
-        Raises Conflict if somebody changed the text since it was observed.
+        What the host takes in one call fails as one: then its error is raised, and is about all
+        parts. Raises Conflict if the host knows that the text is not the observed one.
         """
 
     def close_request(self, repository: RepositoryName, number: int) -> None:
@@ -346,6 +376,15 @@ class ForgeDirectory(Protocol):
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host; None if the host is not listed."""
 
+    def exchange_secret(
+        self, url: str, name: str, read_secret: Callable[[], Credentials]
+    ) -> Credentials:
+        """Return the credentials of Git for a URL, given the secret `name` of a GitHub App.
+
+        They have a token that lasts for five minutes at least; calls of the API use the same one.
+        Raises Denied, InvalidInput, RateLimited, Unavailable.
+        """
+
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many `calls` (a minute) and `creations` (an hour) each host takes now."""
 
@@ -359,6 +398,20 @@ class RequestSearch(Protocol):
 
         It shows reviews, comments, pushes, labels, closing and merging, but neither statuses nor
         renamed or deleted branches.
+        """
+
+
+@runtime_checkable
+class RequestPoll(Protocol):
+    """Ability of a forge to show the open pull requests of many repositories by few calls."""
+
+    def poll_requests(
+        self, repositories: Sequence[RepositoryName]
+    ) -> "tuple[Forge, Mapping[RepositoryName, PolledRepository], datetime | None]":
+        """Return the forge as it is now, what it shows of these repositories, and its time.
+
+        The forge answers reads about what it has shown without a call. A repository that is hidden,
+        or of which the host does not show all at once, is left out.
         """
 
 
@@ -409,11 +462,18 @@ class BranchReader(Protocol):
 class RequestMerger(Protocol):
     """Ability of a forge to merge a pull request only if its head is a given commit."""
 
-    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
-        """Merge a pull request.
+    @property
+    def checks_when_merging(self) -> bool:
+        """True if an attempt to merge makes the host compute whether it can.
 
-        Raises Conflict if its head is another commit, and Waiting (ForgeRefuses, or
-        MergeStyleForbidden) if the host does not merge it now; a later pass asks again.
+        Where it does not, nothing is asked while the host says that it is computing.
+        """
+
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> MergeOutcome:
+        """Ask the host to merge a pull request; return what it made of that.
+
+        Of one that the host has accepted already it is asked again without harm. Raises Conflict
+        if the head is another commit, or the request is not open any more.
         """
 
 

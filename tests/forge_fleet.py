@@ -260,6 +260,10 @@ class ForgeFleet(Fleet):
     def retitle(self, repo: str, number: int, title: str, by: str = "ann") -> None:
         self._edit(repo, number, {"title": title}, by)
 
+    def mark_ready(self, repo: str, number: int, by: str = "ann") -> None:
+        """Let a pull request be a draft no longer, as a person."""
+        self.retitle(repo, number, "mine", by)
+
     def rewrite(self, repo: str, number: int, text: str, by: str = "ann") -> None:
         """Change the text of a pull request."""
         self._edit(repo, number, {"body": text}, by)
@@ -319,6 +323,32 @@ class ForgeFleet(Fleet):
 
     def delete_branch(self, repo: str, branch: str, by: str = "ann") -> None:
         self.gitea.ask("DELETE", f"{self.path(repo)}/branches/{branch}", by=by)
+
+    @property
+    def host(self) -> str:
+        return self.gitea.host
+
+    def page(self, repo: str, number: int) -> str:
+        """The address that the forge gives a pull request."""
+        return str(self.gitea.get(f"{self.path(repo)}/pulls/{number}")["html_url"])
+
+    def retarget(self, repo: str, number: int, branch: str, by: str = "ann") -> None:
+        self.await_checks()
+        self._edit(repo, number, {"base": branch}, by)
+
+    def open_request(self, repo: str, head: str, base: str, title: str, by: str = "ann") -> int:
+        """Open a pull request as a person; return its number."""
+        opening = {"head": head, "base": base, "title": title}
+        return int(self.gitea.post(f"{self.path(repo)}/pulls", opening, by=by)["number"])
+
+    def links(self, repo: str, commit: str) -> set[str]:
+        """Addresses that the statuses of a commit lead to."""
+        statuses = self.gitea.get(f"{self.path(repo)}/commits/{commit}/statuses")
+        return {it["target_url"] for it in statuses}
+
+    def writes(self) -> list[str]:
+        """Calls of the API by fanout since this or `calls` was asked last that may write."""
+        return [it for it in self.calls() if not it.startswith("GET ")]
 
     def calls(self) -> list[str]:
         """Calls of the API by fanout since this was asked last: "GET /user 200"."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from fanout.plan.commit_statement import PackageStatement
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ForgeState,
@@ -66,12 +67,10 @@ def request(
         text="",
         author="fanout",
         labels=frozenset(),
-        reviewers=frozenset(),
         head_repository=None,
         head_branch=REF.removeprefix("refs/heads/"),
         head_commit=commit_id(head),
         base_branch="main",
-        created=at(0),
         updated=at(0),
     )
     reviewed = {commit_id(name): it for name, it in (trees or {}).items()}
@@ -88,7 +87,7 @@ def forge(facts: RequestFacts | None = None,
           statuses: Mapping[str, Sequence[CommitStatus]] | None = None) -> ForgeState:  # fmt: skip
     return ForgeState(
         host=HOST,
-        login="fanout",
+        account=ForgeIdentity("fanout"),
         requests={REF: facts} if facts is not None else {},
         statuses={commit_id(name): tuple(it) for name, it in (statuses or {}).items()},
     )

@@ -122,6 +122,7 @@ class Answers:
         )
         values = {
             **simple,
+            "requested_teams": [self._team(it, "team-simple") for it in pull.teams],
             "mergeable": mergeable,
             "mergeable_state": state,
             "merged": pull.merged_at is not None,
@@ -331,5 +332,5 @@ class Answers:
             "commit_message": armed.text or "",
         }
 
-    def _team(self, slug: str) -> Json:
-        return complete("team", {"slug": slug, "name": slug}, url=f"{self.api}/teams/{slug}")
+    def _team(self, slug: str, schema: str = "team") -> Json:
+        return complete(schema, {"slug": slug, "name": slug}, url=f"{self.api}/teams/{slug}")

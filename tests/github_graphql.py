@@ -41,8 +41,8 @@ class Refused(Exception):
 class GraphQL:
     """Answers to documents, from a state. Whoever asks holds the lock of the state."""
 
-    def __init__(self, state: State, limits: Limits) -> None:
-        self.state, self.limits = state, limits
+    def __init__(self, state: State, limits: Limits, web: str) -> None:
+        self.state, self.limits, self.web = state, limits, web
 
     def answer(self, body: Any, credential: Credential) -> Answer:
         """Answer a document with its variables. Raises NotDescribed and Refusal."""
@@ -117,6 +117,7 @@ class GraphQL:
             # Other than `Bot.login`, and as in REST.
             "viewer": {"__typename": "User", "id": "U", "login": credential.account.login},
             "nodes": lambda ids: [self._node(credential, it) for it in ids],
+            "repository": lambda owner, name: self._named(credential, f"{owner}/{name}"),
             "markPullRequestReadyForReview": mutation(self._set_draft(False), "pull_requests"),
             "convertPullRequestToDraft": mutation(self._set_draft(True), "pull_requests"),
             "enablePullRequestAutoMerge": mutation(self._enable, "contents"),
@@ -135,6 +136,14 @@ class GraphQL:
             return self._request(*self._pull(credential, number))
         except Refused as refused:
             return refused
+
+    def _named(self, credential: Credential, full_name: str) -> Object:
+        """Return a repository by its name, or an earlier one."""
+        repository = self.state.find_repository(full_name)
+        if repository is None or self.state.access(credential, repository) is None:
+            message = f"Could not resolve to a Repository with the name '{full_name}'."
+            raise Refused("NOT_FOUND", message)
+        return self._repository(self._find(credential, repository.node, full_name), credential)
 
     def _find(self, credential: Credential, number: str, node: str) -> Repository:
         repository = next(
@@ -196,21 +205,27 @@ class GraphQL:
         mergeable, state = self.state.mergeability(repository, pull)
         words = {True: "MERGEABLE", False: "CONFLICTING", None: "UNKNOWN"}
         armed, queued = pull.auto_merge, pull.queued_at is not None
+        url = f"{self.web}/{repository.full_name}/pull/{pull.number}"
         reviewers: list[Object] = [actor(it) for it in pull.reviewers]
         reviewers += [{"__typename": "Team", "slug": it} for it in pull.teams]
         return {
             "__typename": "PullRequest",
             "id": pull.node,
             "number": pull.number,
+            "url": url,
             "state": state_of(pull),
             "title": pull.title,
             "body": pull.body or "",
             "isDraft": pull.is_draft,
+            "createdAt": instant(pull.created_at),
             "updatedAt": instant(pull.updated_at),
+            "closedAt": instant(pull.closed_at),
+            "mergedAt": instant(pull.merged_at),
             "author": actor(pull.author),
             "baseRefName": pull.base,
             "headRefName": pull.head,
             "headRefOid": pull.head_commit,
+            "headRepository": {"nameWithOwner": repository.full_name},
             "mergeable": words[mergeable],
             "mergeStateStatus": state.upper(),
             "mergeCommit": {"oid": pull.merge_commit} if pull.merge_commit else None,
@@ -219,7 +234,7 @@ class GraphQL:
             "reviewRequests": lambda **page: connect(
                 reviewers, lambda it: {"requestedReviewer": it}, **page
             ),
-            "reviews": lambda **page: connect(pull.reviews, review, **page),
+            "reviews": lambda **page: connect(pull.reviews, lambda it: review(it, url), **page),
             "autoMergeRequest": None
             if armed is None
             else {
@@ -346,13 +361,14 @@ def actor(account: Account) -> Object:
     return {"__typename": account.kind, "id": f"U_{account.id}", "login": login}
 
 
-def review(entry: Review) -> Object:
+def review(entry: Review, url: str) -> Object:
     """Return a `PullRequestReview`."""
     return {
         "__typename": "PullRequestReview",
         "id": f"PRR_{entry.id}",
         "state": entry.state,
         "submittedAt": instant(entry.submitted_at),
+        "url": url,
         "author": actor(entry.author),
         "commit": {"oid": entry.commit} if entry.commit else None,
     }
@@ -384,6 +400,7 @@ def context(entry: CommitStatus | CheckRun) -> Object:
         "status": entry.status.upper(),
         "conclusion": entry.conclusion and entry.conclusion.upper(),
         "detailsUrl": entry.details_url,
+        "startedAt": instant(entry.at),
         "completedAt": instant(entry.at) if entry.status == "completed" else None,
         "checkSuite": {"app": {"slug": entry.app.slug, "databaseId": entry.app.id}},
     }

@@ -419,7 +419,8 @@ class GitHub:
             if interference and interference.answer is not None:
                 answer = interference.answer
             else:
-                answer = GraphQL(self.state, self.limits).answer(json.loads(content), credential)
+                graphql = GraphQL(self.state, self.limits, self.url)
+                answer = graphql.answer(json.loads(content), credential)
         except Refusal as refusal:
             answer = Answer(refusal.body, refusal.status, refusal.headers)
         if credential is not None:

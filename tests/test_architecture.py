@@ -41,8 +41,9 @@ NO_NAMES = {"utils", "util", "helpers", "helper", "common", "manager", "core", "
 LOADS_BY_NAME = {PACKAGE / "cli" / "lazy_import.py"}
 # re2 costs every process 2.5 MB, and only search-replace needs it; GitPython takes 45 ms, and
 # a pass without work on local repositories starts no git; ruamel.yaml takes 10 ms, and hardly any
-# edit needs a round trip (decision 0046).
+# edit needs a round trip (decision 0046); PyJWT is an extra.
 LOADS_LATE = [
+    PACKAGE / "forge" / "github_app.py",
     PACKAGE / "git" / "git_command.py",
     PACKAGE / "package" / "manifest.py",
     PACKAGE / "variants" / "functions" / "search_replace.py",

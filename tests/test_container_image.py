@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -50,23 +51,23 @@ def test_files_that_pyproject_reads_are_copied():
 
 
 def test_the_lock_files_have_what_is_built_and_run():
-    assert LOCKS == ["build.txt", "kubernetes.txt", "serve.txt"]
+    assert LOCKS == ["build.txt", "github-app.txt", "kubernetes.txt", "serve.txt"]
     tools = read_pins("build.txt")
     for requirement in PROJECT["build-system"]["requires"]:
         assert re.split(r"[<>=]", requirement)[0] in tools
     run = {
-        re.split(r"[<>=]", requirement)[0]
+        re.split(r"[<>=\[]", requirement)[0]
         for requirements in (
             PROJECT["project"]["dependencies"],
-            PROJECT["project"]["optional-dependencies"]["serve"],
-            PROJECT["project"]["optional-dependencies"]["kubernetes"],
+            *PROJECT["project"]["optional-dependencies"].values(),
         )
         for requirement in requirements
     }
-    served, clustered = read_pins("serve.txt"), read_pins("kubernetes.txt")
-    assert {it.replace(".", "-") for it in run} <= {*served, *clustered}
+    locks = [read_pins(it) for it in LOCKS if it != "build.txt"]
+    assert {it.replace(".", "-") for it in run} <= {name for lock in locks for name in lock}
     # pip refuses two versions of one library.
-    assert {it: served[it] for it in served.keys() & clustered.keys()}.items() <= clustered.items()
+    for first, second in combinations(locks, 2):
+        assert {it: first[it] for it in first.keys() & second.keys()}.items() <= second.items()
 
 
 def test_the_image_runs_the_program_that_was_installed():

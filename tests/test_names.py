@@ -95,13 +95,14 @@ TECHNICAL = """
     regexsyntax remedies remedy
     registry remark remarks repeat reporter resolution response responses result results rewrite
     root round rule rules run runner scalar scalars script search searched sequence serialized
-    series session set setting settings setup shape shared size span serve server signatures
+    series session set setting settings setup shape shared size span serve server signature
+    signatures
     routes sorting
-    splice startup state statement statuses step steps
+    splice startup state statement static statuses step steps
     store stored style subject submitted substring syntax table tables task
     telemetry terminal text texts
-    throttling time timeline timer times timestamps traceback trip type types union unit units
-    user value
+    throttling time timeline timer times timestamps token tokens traceback trip type types union
+    unit units user value
     values variables verb verbs view views violation warnings whole wide worker workers writer zone
 """
 
@@ -109,7 +110,8 @@ TECHNICAL = """
 ENGLISH = """
     abandoned advance ages allowed alternative answer applicable apply assembled assembly continuous
     settling
-    assertion at blocked cannot cause change changes choice choices compared create day denied
+    assertion assertions at blocked cannot cause change changes choice choices compared create day
+    denied
     described difference disabled dry earlier effect ended ensure exceeded exclusive expected keyed
     explain explanation external filled first free get guarded holder ignored invalid large local
     located lost malformed match matchable matching misplaced moved no not open other pair plain
@@ -120,9 +122,9 @@ ENGLISH = """
 """
 # Programs that host repositories, and the calls to them.
 FORGES = """
-    breaker call circuit closing deferred enforcement estimate gitea governor host hosts
-    installation installations limited
-    queued rate request requests review reviews sliding
+    accepted app breaker call circuit closing count deferred enforcement estimate gitea github
+    gitlab governor host hosts hub installation installations limited mergeability part poll
+    polled queued quota rate refusal request requests review reviews route sliding
 """
 ALLOWED = frozenset(f"{FIELD} {GLOSSARY} {TECHNICAL} {ENGLISH} {FORGES}".split())
 

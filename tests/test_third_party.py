@@ -30,7 +30,7 @@ def pinned() -> dict[str, str]:
     """Return the versions of the lock files, without those that Linux never has."""
     lines = [
         line
-        for lock in ("runtime", "serve", "kubernetes")
+        for lock in ("runtime", "serve", "kubernetes", "github-app")
         for line in read(f"requirements/{lock}.txt").splitlines()
         if re.match(r"[a-z]", line) and "sys_platform == 'emscripten'" not in line
     ]

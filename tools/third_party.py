@@ -19,6 +19,7 @@ LOCKS = (
     "runtime",
     "serve",
     "kubernetes",
+    "github-app",
 )  # the first has those of every installation, the others those of extras
 LINUX = {"sys_platform": "linux", "platform_system": "Linux", "implementation_name": "cpython"}
 SPDX_IDS = frozenset(["Apache-2.0", "BSD-3-Clause", "ISC", "MIT", "MPL-2.0", "PSF-2.0"])
@@ -110,6 +111,9 @@ def build_sbom(packages: Mapping[str, Distribution], required: Iterable[str]) ->
     required = frozenset(required)
     refs = {name: f"pkg:pypi/{name}@{it.version}" for name, it in packages.items()}
     root = "pkg:pypi/fanout-gitops"
+    own = distribution("fanout-gitops")
+    # Libraries are asked for with extras of their own, as in pyjwt[crypto].
+    asked = {canonicalize_name(it.name): it.extras for it in map(Requirement, own.requires or ())}
     fanout = {"type": "application", "bom-ref": root, "name": "fanout-gitops", "purl": root}
     bom = {
         "bomFormat": "CycloneDX",
@@ -131,8 +135,11 @@ def build_sbom(packages: Mapping[str, Distribution], required: Iterable[str]) ->
         "dependencies": [
             {"ref": ref, "dependsOn": sorted(refs[it] for it in names if it in refs)}
             for ref, names in [
-                (root, _requirements_of(distribution("fanout-gitops"), ("serve", "kubernetes"))),
-                *((refs[name], _requirements_of(it)) for name, it in packages.items()),
+                (root, _requirements_of(own, LOCKS[1:])),
+                *(
+                    (refs[name], _requirements_of(it, asked.get(name, ())))
+                    for name, it in packages.items()
+                ),
             ]
         ],
     }

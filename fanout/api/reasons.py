@@ -93,6 +93,7 @@ class Reason(ExplainedValue):
     INVALID_TIME = "InvalidTime", "a value is not a valid time"
     LIMIT_EXCEEDED = "LimitExceeded", "a limit of size, time or count is exceeded"
     LISTED = "Listed", "the repository is reachable"
+    MERGE_ACCEPTED = "MergeAccepted", "the forge merges the pull request later"
     MERGE_AWAITED = "MergeAwaited", "a person has to merge the pull request"
     MERGE_CONFLICT = "MergeConflict", "the draft has undecided merge conflicts"
     MERGE_STYLE_FORBIDDEN = "MergeStyleForbidden", "the repository forbids the merge style"
@@ -175,6 +176,7 @@ class Reason(ExplainedValue):
     REVISION_QUEUED = "RevisionQueued", "a newer revision waits for the current candidate"
     SECRET_UNUSABLE = "SecretUnusable", "a secret is missing or incomplete"
     SERIALIZED = "Serialized", "a newer revision waits for the revision in flight"
+    SIGNATURE_REQUIRED = "SignatureRequired", "the branch takes signed commits only"
     SKIPPED = "Skipped", "the variant is skipped for this revision"
     SOAK_CUT_SHORT = "SoakCutShort", "an earlier stage got a newer revision during the soak time"
     SOAK_RUNNING = "SoakRunning", "the soak time has not elapsed"
@@ -277,6 +279,7 @@ _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
         Reason.FORGE_DENIED,
         Reason.FORGE_REFUSES,
         Reason.FORGE_UNAVAILABLE,
+        Reason.MERGE_ACCEPTED,
         Reason.MERGE_AWAITED,
         Reason.MERGE_STYLE_FORBIDDEN,
         Reason.NOT_ENFORCED,
@@ -285,6 +288,7 @@ _REASONS_BY_CLASS: Mapping[ReasonClass, tuple[Reason, ...]] = {
         Reason.REQUEST_FOREIGN,
         Reason.REQUEST_OPEN,
         Reason.REQUEST_PENDING,
+        Reason.SIGNATURE_REQUIRED,
     ),
     ReasonClass.REVISION: (
         Reason.NO_REVISION,
@@ -317,6 +321,7 @@ NEEDS_REPAIR: frozenset[str] = frozenset(
         Reason.PUSH_REFUSED,
         Reason.REQUIRED_INJECTION_MISSING,
         Reason.REQUIRES_FAILED,
+        Reason.SIGNATURE_REQUIRED,
         Reason.TAG_MISSING,
         Reason.TAG_MOVED,
         Reason.TOO_MANY_REMOVALS,

@@ -38,7 +38,15 @@ from fanout.plan.observation.repository_state import CommitIdentity, Remote
 from fanout.plan.pull_requests.call_estimate import CallEstimate, estimate_calls
 from fanout.plan.pull_requests.call_limits import HostLimits
 from fanout.plan.records.trace_changes import build_trace_changes
-from fanout.ports import Forge, ForgeDirectory, Inventory, ProbeClient, RecordCreator, Secrets
+from fanout.ports import (
+    Credentials,
+    Forge,
+    ForgeDirectory,
+    Inventory,
+    ProbeClient,
+    RecordCreator,
+    Secrets,
+)
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.execution.plan_execution import run_pass
 from fanout.reconcile.memo.noop_snapshot import NoopSnapshotStore
@@ -90,6 +98,12 @@ class LazyForgeDirectory:
     def limits_of(self, url: str) -> HostLimits | None:
         """Return the limits of a repository's host as `ForgeDirectory` specifies."""
         return self._open().limits_of(url)
+
+    def exchange_secret(
+        self, url: str, name: str, read_secret: Callable[[], Credentials]
+    ) -> Credentials:
+        """Return credentials of Git with a token of an App, as `ForgeDirectory` specifies."""
+        return self._open().exchange_secret(url, name, read_secret)
 
     def remaining_calls(self) -> Mapping[tuple[str, str], int]:
         """Return how many more calls each host takes, by host and limit; load nothing for it."""
@@ -263,7 +277,7 @@ def open_program(
     call_patience = CALL_PATIENCE if long_running else None
     forges = LazyForgeDirectory(
         lambda: load_module("forge.forge_hosts").ForgeHosts(
-            configuration.forges, partial(secrets.get, ""), counters.events, call_patience
+            configuration.forges, partial(secrets.get, ""), counters.events, call_patience, redactor
         )
     )
     with (
@@ -368,6 +382,7 @@ def _open_world(
         essential=(remote.key,),
         progress=progress,
         limits=setup.limits,
+        exchange_secret=forges.exchange_secret,
     )
     repository = _open_records(settings, git, remote, counters, is_configured=is_configured)
     world = World(

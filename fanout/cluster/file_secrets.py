@@ -52,7 +52,7 @@ class FileSecrets:
             problem = "is not a valid name of a secret"
             raise _denied(name, problem, "use lowercase letters, digits, - and .")
         secret = self._find(name)
-        for content in (secret.password, secret.private_key):
+        for content in secret.secret_texts:
             self._redactor.register(content, secret.username)
         return secret
 

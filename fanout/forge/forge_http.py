@@ -1,6 +1,6 @@
-"""JSON over HTTP to the API of one host, with one credential.
+"""JSON over HTTP to the API of one host, for one account.
 
-Every call of fanout to a forge is made here, under one governor for each host and credential.
+Every call of fanout to a forge is made here, under one governor for each host and account.
 
 Connections are asynchronous, in a thread of their own: only so a call has one deadline for all of
 it. A server that sends a byte now and then never exceeds the timeout of a read.
@@ -14,28 +14,38 @@ import json
 import ssl
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import CancelledError
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from threading import Lock, Thread
 from time import monotonic
 from typing import Any, TypeVar
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from fanout.api.durations import parse_http_date, parse_retry_after
+from fanout.api.durations import parse_http_date
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
-from fanout.forge.governor import CallDeferred, CallQueue, CircuitBreaker, Governor, instant_after
+from fanout.forge.access_tokens import StaticToken, TokenSource
+from fanout.forge.answer_memo import AnswerMemo
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.governor import (
+    CallDeferred,
+    CallQueue,
+    CircuitBreaker,
+    Governor,
+    RefusalBackoff,
+    instant_after,
+)
+from fanout.forge.rate_limits import LimitRefusal, read_limits
 from fanout.http_responses import TRANSPORT_ERRORS, read_response
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
-from fanout.ports import Credentials, authorization_header
+from fanout.ports import Credentials
 from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.telemetry.redaction import Redactor
-from fanout.values import Value
+from fanout.values import Value, replace
 
 Result = TypeVar("Result")
+RawAnswer = tuple[int, httpx2.Headers, bytes]  # status, headers, content
 
-_DEFAULT_RETRY_AFTER = 60.0  # seconds; GitHub's advice where an answer has none
-_MAX_RETRY_AFTER = 86400.0
 _MAX_QUOTE = 200  # characters of a server's message
 
 
@@ -50,47 +60,20 @@ class HttpLimits(Value):
 
 
 class HostAccess(Value):
-    """Address of a host's API, and the credential for it."""
+    """Address of a host's API, and the secret for it."""
 
-    host: str  # as messages name it: "git.example.com"
+    host: str  # "git.example.com"
     api: str  # "https://git.example.com/api/v1"
     secret: Credentials
     secret_name: str = ""
     certificate_authority: str = ""  # PEM; empty: the secret's, else the system's authorities
-
-
-class ForgeCall(Value):
-    """One call of the API; the segments of `path` are unquoted."""
-
-    method: str
-    path: tuple[str, ...]
-    query: tuple[tuple[str, str], ...] = ()
-    body: Mapping[str, Any] | None = None
-    kind: CallKind = CallKind.READ
-    policy: str = ""  # for which it is made
-    expected: frozenset[int] = frozenset()  # statuses, besides 2xx, that are an answer
+    owner: str = ""  # of the repositories, where each owner has an account and limits of its own
+    headers: tuple[tuple[str, str], ...] = ()  # of each call, besides fanout's own
 
     @property
-    def resource(self) -> str:
-        """Return method and path, as messages name the call: `GET /repos/ann/edge`."""
-        return f"{self.method} /{self.quoted_path}"
-
-    @property
-    def quoted_path(self) -> str:
-        """Return the path relative to the API's address."""
-        return "/".join(quote(segment, safe="") for segment in self.path)
-
-
-class ForgeResponse(Value):
-    """Answer to a call: status, JSON (None: no content), and whether another page follows.
-
-    `instant` is the host's time when it answered.
-    """
-
-    status: int
-    data: Any
-    has_next_page: bool = False
-    instant: datetime | None = None  # None: the host does not say
+    def name(self) -> str:
+        """Return the host as messages about its limits name it: with the owner, if there is one."""
+        return f"{self.host}/{self.owner}" if self.owner else self.host
 
 
 class HostFailure(Unavailable):
@@ -101,8 +84,12 @@ class HostTimeout(HostFailure):
     """A host gave no answer in time; other calls would wait for as long."""
 
 
+class TokenRefused(Denied):
+    """A host does not accept the header of a call, and did not carry it out (401)."""
+
+
 class ForgeHttp:
-    """Client of one host; `close` ends its thread and connections. Thread-safe."""
+    """Client of one account of a host; `close` ends its thread and connections. Thread-safe."""
 
     def __init__(
         self,
@@ -110,23 +97,31 @@ class ForgeHttp:
         call_limits: CallLimits | None = None,
         http_limits: HttpLimits | None = None,
         events: EventCounters | None = None,
+        tokens: TokenSource | None = None,
+        redactor: Redactor | None = None,
     ) -> None:
-        """Create a client, which counts its calls in `events`. Raises Denied, InvalidInput."""
+        """Create a client, which counts its calls in `events`. Raises Denied, InvalidInput.
+
+        `tokens`: default: the token of the secret. `redactor` knows the secrets that `tokens` has.
+        """
         self.access = access
         self._limits = http_limits or HttpLimits()
         self._governor = Governor(call_limits or CallLimits())
         self._events = events or EventCounters()
         self._breaker = CircuitBreaker()
-        self._redactor = Redactor()
+        self._backoff = RefusalBackoff()
+        self._answers = AnswerMemo()
+        self._redactor = redactor or Redactor()
         self._redactor.register(access.secret.password, access.secret.username)
         try:
-            self._authorization = authorization_header(access.secret)
+            self._tokens = tokens or StaticToken(access.secret)
         except Denied as error:
             raise Denied(
                 f"{access.host} cannot be called: {error.problem}", reason=error.reason
             ) from None
-        account = f"{access.api}\0{self._authorization}"
+        account = f"{access.api}\0{self._tokens.identity}"
         self.account_digest = hashlib.sha256(account.encode()).hexdigest()
+        self._clock_offset = timedelta()  # how far the host's clock is ahead
         authority = access.certificate_authority or access.secret.certificate_authority
         if not authority:
             self._tls = httpx2.create_ssl_context()
@@ -145,10 +140,17 @@ class ForgeHttp:
         """Make a call and return its answer.
 
         A read without a usable answer is made once more. A write is not: only looking tells
-        whether it was carried out. Raises Denied, RateLimited, Unavailable.
+        whether it was carried out. Both are where a token ended. Raises Denied, RateLimited,
+        Unavailable.
         """
         connection = self._connect()
-        return connection.run(self._send(connection, call))
+        authorization = self._tokens.authorization()
+        try:
+            return connection.run(self._send(connection, call, authorization))
+        except TokenRefused:
+            if not self._tokens.renew(authorization, self._clock_offset):
+                raise
+        return connection.run(self._send(connection, call, self._tokens.authorization()))
 
     def share_creations(self, demand: Mapping[str, int]) -> None:
         """Divide the creations left in this hour among policies, by what each of them wants."""
@@ -196,16 +198,18 @@ class ForgeHttp:
                         "Accept": "application/json",
                         # A small compressed answer can expand beyond all limits of size.
                         "Accept-Encoding": "identity",
-                        "Authorization": self._authorization,
+                        **dict(self.access.headers),
                     },
                 )
-                queue = CallQueue(self._governor, self.access.host, monotonic)
+                queue = CallQueue(self._governor, self.access.name, monotonic)
                 self._connection = _Connection(client, queue)
             return self._connection
 
-    async def _send(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
+    async def _send(
+        self, connection: "_Connection", call: ForgeCall, authorization: str
+    ) -> ForgeResponse:
         try:
-            return await self._send_once(connection, call)
+            return await self._send_once(connection, call, authorization)
         except (CallDeferred, HostTimeout):
             raise
         except (HostFailure, RateLimited) as error:
@@ -213,16 +217,20 @@ class ForgeHttp:
                 raise
             failure = error
         try:
-            return await self._send_once(connection, call)
+            return await self._send_once(connection, call, authorization)
         except CallDeferred:
             raise failure from None  # what the host answered says more
 
-    async def _send_once(self, connection: "_Connection", call: ForgeCall) -> ForgeResponse:
-        async with connection.queue.turn(call.kind, call.policy):
+    async def _send_once(
+        self, connection: "_Connection", call: ForgeCall, authorization: str
+    ) -> ForgeResponse:
+        async with connection.queue.turn(call.kind, call.policy, call.pool):
             if self._breaker.is_open(monotonic()):
                 raise self._failure(call, "no call was made, because earlier calls failed")
             try:
-                response = self._read(call, *await self._fetch_in_time(connection.client, call))
+                known = self._answers.find(call)
+                fetch = self._fetch(connection.client, call, authorization, known)
+                response = self._read(call, known, *await self._wait_for(call, fetch))
             except HostTimeout:
                 self._breaker.record_silence(monotonic())
                 raise
@@ -235,11 +243,9 @@ class ForgeHttp:
             self._breaker.record_success()
             return response
 
-    async def _fetch_in_time(
-        self, client: httpx2.AsyncClient, call: ForgeCall
-    ) -> tuple[int, httpx2.Headers, bytes]:
+    async def _wait_for(self, call: ForgeCall, fetch: Coroutine[Any, Any, RawAnswer]) -> RawAnswer:
         """Return the answer. A write that nobody waits for any more goes on to its end."""
-        task = asyncio.ensure_future(self._fetch(client, call))
+        task = asyncio.ensure_future(fetch)
         try:
             done, _ = await asyncio.wait({task}, timeout=self._limits.patience)
         except asyncio.CancelledError:
@@ -253,12 +259,17 @@ class ForgeHttp:
         raise self._silence(call, "nothing", self._limits.patience)
 
     async def _fetch(
-        self, client: httpx2.AsyncClient, call: ForgeCall
-    ) -> tuple[int, httpx2.Headers, bytes]:
-        url = f"{self.access.api.rstrip('/')}/{call.quoted_path}"
-        if call.query:
-            url += f"?{urlencode(call.query)}"
-        request = client.build_request(call.method, url, json=call.body)
+        self,
+        client: httpx2.AsyncClient,
+        call: ForgeCall,
+        authorization: str,
+        known: ForgeResponse | None,
+    ) -> RawAnswer:
+        url = f"{(call.base or self.access.api).rstrip('/')}/{call.address}"
+        headers = {"Authorization": authorization}
+        if known is not None:
+            headers["If-None-Match"] = known.etag
+        request = client.build_request(call.method, url, json=call.body, headers=headers)
         started, code = monotonic(), "none"
         try:
             async with asyncio.timeout(self._limits.seconds):
@@ -281,22 +292,31 @@ class ForgeHttp:
             self._events.add(EventName.FORGE_SECONDS, host, number=seconds)
 
     def _read(
-        self, call: ForgeCall, status: int, headers: httpx2.Headers, content: bytes
+        self,
+        call: ForgeCall,
+        known: ForgeResponse | None,
+        status: int,
+        headers: httpx2.Headers,
+        content: bytes,
     ) -> ForgeResponse:
-        retry_after = headers.get("retry-after")
-        # GitHub answers 403 for some limits, and then only with this header.
-        if status == 429 or (retry_after and status in (403, 503)):
-            seconds = parse_retry_after(
-                retry_after, datetime.now(UTC), _DEFAULT_RETRY_AFTER, _MAX_RETRY_AFTER
-            )
-            self._governor.hold_until(monotonic() + seconds)
-            if status != 503:
-                problem = f"{self.access.host} takes no more calls ({status})"
-                raise RateLimited(problem, until=instant_after(seconds))
+        instant = parse_http_date(headers.get("date"))
+        if instant is not None:
+            self._clock_offset = instant - datetime.now(UTC)
+        words = ""
+        if status >= 400:
+            answer = self._parse(call, status, content)
+            message = answer.get("message") if isinstance(answer, dict) else None
+            words = message if isinstance(message, str) else ""
+        self._take_limits(call, status, headers, words, instant)
         if status in call.expected or 200 <= status < 300:
             has_next_page = 'rel="next"' in headers.get("link", "")
-            data, instant = self._parse(call, status, content), parse_http_date(headers.get("date"))
-            return ForgeResponse(status, data, has_next_page, instant)
+            data, etag = self._parse(call, status, content), headers.get("etag", "")
+            response = ForgeResponse(status, data, has_next_page, instant, etag)
+            if 200 <= status < 300:
+                self._answers.keep(call, response, len(content))
+            return response
+        if status == 304 and known is not None:
+            return replace(known, instant=instant, is_unchanged=True)
         if 300 <= status < 400:
             # Neither the call nor the token is sent there: a person decides whether it is the same.
             try:
@@ -311,7 +331,34 @@ class ForgeHttp:
                 reason="ForgeUnavailable",
                 remedy="correct the URL of the Repository",
             )
-        raise self._refusal(call, status, content)
+        raise self._refusal(call, status, words, headers.get("x-accepted-github-permissions", ""))
+
+    def _take_limits(
+        self,
+        call: ForgeCall,
+        status: int,
+        headers: httpx2.Headers,
+        words: str,
+        instant: datetime | None,
+    ) -> None:
+        """Take over what an answer says about limits. Raises RateLimited."""
+        report = read_limits(status, headers, words, instant or datetime.now(UTC))
+        now, pool = monotonic(), report.pool or call.pool
+        if (count := report.count) is not None:
+            ends = now + count.seconds
+            self._governor.observe_quota(pool, count.remaining, count.reset, ends)
+        seconds = report.wait_seconds
+        if report.refusal is None and seconds is None:
+            if status < 400:
+                self._backoff.record_success(call.kind)
+            return
+        if seconds is None:
+            seconds = self._backoff.record_refusal(call.kind)
+        if report.refusal is not LimitRefusal.POOL:  # of which the count is 0
+            self._governor.hold_until(now + seconds)
+        if report.refusal is not None:
+            problem = f"{self.access.name} takes no more calls ({status})"
+            raise RateLimited(problem, until=instant_after(seconds))
 
     def _parse(self, call: ForgeCall, status: int, content: bytes) -> Any:
         if not content.strip():
@@ -323,11 +370,10 @@ class ForgeHttp:
                 return None
             raise self._failure(call, "the response is not JSON") from None
 
-    def _refusal(self, call: ForgeCall, status: int, content: bytes) -> FanoutError:
+    def _refusal(self, call: ForgeCall, status: int, words: str, permissions: str) -> FanoutError:
+        """Return the error for a refusal; `permissions`: those that the host asks for."""
         host, secret = self.access.host, self.access.secret_name
-        data = self._parse(call, 400, content)
-        words = data.get("message") if isinstance(data, dict) else None
-        suffix = f": {self.quote(words)}" if isinstance(words, str) and words else ""
+        suffix = f": {self.quote(words)}" if words else ""
         if status >= 500:
             return self._failure(call, f"status {status}{suffix}")
         if status == 423:
@@ -337,9 +383,13 @@ class ForgeHttp:
         if status == 401:
             problem = f"{host} does not accept the token of fanout (401){suffix}"
             remedy = f"renew the secret {secret}" if secret else "renew its secret"
-        elif status == 403:
+            quoted = (self.quote(words),) if words else ()
+            return TokenRefused(problem, reason="ForgeDenied", remedy=remedy, words=quoted)
+        if status == 403:
             problem = f"{host} forbids {call.resource} (403){suffix}"
             remedy = "grant the permission to the account of fanout, and the scope to its token"
+            if permissions:
+                remedy = f"grant {self.quote(permissions)} to the account of fanout"
         elif status == 404:
             # Hosts answer so for what an account must not see: hidden, not deleted.
             problem = f"{host} shows the account of fanout nothing at {call.resource} (404)"

@@ -10,11 +10,14 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Unavailable, Waiting
+from fanout.errors import Conflict, FanoutError, Unavailable
 from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
-from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.forge_http import ForgeHttp
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
+from fanout.plan.observation.forge_identity import ForgeIdentity
+from fanout.plan.observation.merge_outcome import Merged, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ChangedPaths,
     CommitStatus,
     GuardedMerge,
@@ -25,10 +28,12 @@ from fanout.plan.observation.observed_request import (
     RequestDraft,
     RequestEdit,
     RequestMatch,
+    RequestPart,
     RequestState,
     ReviewVerdict,
     SearchedRequests,
     StatusState,
+    find_newest_statuses,
 )
 from fanout.plan.pull_requests.call_limits import CallKind
 from fanout.ports import Forge
@@ -55,7 +60,7 @@ _VERDICTS = {
 _STATUS_STATES = {
     "success": StatusState.SUCCESS,
     "pending": StatusState.PENDING,
-    "skipped": StatusState.PENDING,  # who skipped a check did not pass it
+    "skipped": StatusState.SKIPPED,
     "failure": StatusState.FAILURE,
     "error": StatusState.FAILURE,
     "warning": StatusState.FAILURE,
@@ -77,7 +82,7 @@ class GiteaForge:
 
     @property
     def account_digest(self) -> str:
-        """Return a digest of address and credential."""
+        """Return a digest of address and account."""
         return self._http.account_digest
 
     def for_policy(self, policy: str) -> Forge:
@@ -88,11 +93,20 @@ class GiteaForge:
         """Divide the requests that the host still takes in this hour among policies."""
         self._http.share_creations(demand)
 
+    @property
+    def checks_when_merging(self) -> bool:
+        """True: an attempt is refused while Gitea checks, and harmless."""
+        return True
+
     # ---- reading -------------------------------------------------------------------------------
 
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
         return self._one(("user",), lambda answer: answer.text("login"))
+
+    def identify(self, login: str) -> ForgeIdentity:
+        """Return the account of a login: Gitea has one name for it, in any case."""
+        return ForgeIdentity(login)
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
@@ -183,11 +197,8 @@ class GiteaForge:
         # Instants are whole seconds; of statuses within one, the id tells the order.
         # Of a commit that is not there, Gitea has no list.
         statuses = self._all(path, lambda it: (_read_status(it), it.number("id")), is_optional=True)
-        statuses.sort(key=lambda it: (it[0].instant, it[1]), reverse=True)
-        newest: dict[tuple[str, str], CommitStatus] = {}
-        for status, _ in statuses:
-            newest.setdefault((status.context, status.creator), status)
-        return list(newest.values())
+        statuses.sort(key=lambda it: it[1], reverse=True)
+        return list(find_newest_statuses(status for status, _ in statuses))
 
     def branch(self, repository: RepositoryName, branch: str) -> BranchFacts | None:
         """Return the rules of a branch; None if there is no such branch."""
@@ -222,10 +233,15 @@ class GiteaForge:
             )
         return self._parsed("its answer to an opened request", response, _read_request)
 
+    @property
+    def keeps_text_versions(self) -> bool:
+        """True: `content_version` counts the changes of a text."""
+        return True
+
     def edit_request(
         self, repository: RepositoryName, request: ObservedRequest, edit: RequestEdit
-    ) -> None:
-        """Change title, draft flag, text or target branch of a pull request."""
+    ) -> Mapping[RequestPart, FanoutError]:
+        """Change title, draft flag, text or target branch of a pull request, in one call."""
         body: dict[str, Any] = {}
         if edit.title is not None or edit.is_draft is not None:
             title = request.title if edit.title is None else edit.title
@@ -236,6 +252,7 @@ class GiteaForge:
         if edit.base_branch is not None:
             body["base"] = edit.base_branch
         self._edit(repository, request.number, body)
+        return {}
 
     def close_request(self, repository: RepositoryName, number: int) -> None:
         """Close a pull request without merging it. Raises Conflict if it was merged."""
@@ -286,7 +303,7 @@ class GiteaForge:
             },
         )
 
-    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> None:
+    def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> Merged | Refused:
         """Merge a pull request if its head is the commit that was judged."""
         response = self._write(
             "POST",
@@ -296,12 +313,12 @@ class GiteaForge:
                 "MergeTitleField": merge.subject,
                 "MergeMessageField": merge.body,
                 "head_commit_id": merge.head_commit,
-                "delete_branch_after_merge": merge.deletes_branch,
+                "delete_branch_after_merge": True,
             },
             expected=(404, 405, 409),
         )
         if 200 <= response.status < 300:
-            return
+            return Merged()  # the answer is empty
         words = _message(response)
         where = f"pull request {merge.number} of {repository}"
         if response.status == 404:
@@ -309,14 +326,14 @@ class GiteaForge:
             raise Conflict(f"{where} is not open any more", reason="RemoteMoved")
         if "head out of date" in words or "already merged" in words:
             raise Conflict(f"{where} is not as observed: {words}", reason="RemoteMoved")
-        if "merge style" in words:
-            raise Waiting(
-                f"{repository} does not allow to merge by {merge.style}",
-                reason="MergeStyleForbidden",
-                remedy="allow it in the repository's settings, or set mergeStyle",
-            )
         quoted = self._http.quote(words) or f"status {response.status}"
-        raise Waiting(f"{where} cannot be merged now: {quoted}", reason="ForgeRefuses")
+        if "merge style" in words:
+            return Refused(RefusalKind.STYLE_FORBIDDEN, quoted)
+        if "wont sign" in words:
+            return Refused(RefusalKind.SIGNATURE_REQUIRED, quoted)
+        # "Please try again later" is the answer while Gitea checks for conflicts, and to a conflict
+        # as well: no refusal is sure to end by itself.
+        return Refused(RefusalKind.NOT_NOW, quoted)
 
     # ---- calls ---------------------------------------------------------------------------------
 
@@ -475,12 +492,9 @@ def _read_name(answer: AnswerObject) -> RepositoryName:
 
 
 def _read_repository(answer: AnswerObject) -> RepositoryFacts:
-    rights = answer.child("permissions")
     return RepositoryFacts(
         name=_read_name(answer),
-        default_branch=answer.text("default_branch"),
         is_archived=answer.flag("archived"),
-        may_push=rights is not None and rights.flag("push"),
         merge_styles=frozenset(
             style for style, setting in _STYLE_SETTINGS.items() if answer.flag(setting)
         ),
@@ -488,6 +502,11 @@ def _read_repository(answer: AnswerObject) -> RepositoryFacts:
 
 
 def _read_request(answer: AnswerObject) -> ObservedRequest:
+    """Read a request, without mergeability.
+
+    `mergeable` is true without conflicts, whatever the rules of the branch are, and false for a
+    conflict, a check that has not ended, and a draft alike: neither tells what a merge would do.
+    """
     head, base = answer.child("head"), answer.child("base")
     if head is None or base is None:
         raise MalformedAnswer("head or base is missing")
@@ -505,13 +524,6 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         text_version=answer.number("content_version", 0),
         author=_login(answer, "user"),
         labels=frozenset(label.text("name") for label in answer.children("labels")),
-        reviewers=frozenset(
-            [user.text("login") for user in answer.children("requested_reviewers")]
-            + [
-                _TEAM_PREFIX + team.text("name")
-                for team in answer.children("requested_reviewers_teams")
-            ]
-        ),
         head_repository=None if head_repository is None else _read_name(head_repository),
         # Of a branch that is deleted, only the label has the name.
         head_branch=head.text("label", "")
@@ -519,10 +531,8 @@ def _read_request(answer: AnswerObject) -> ObservedRequest:
         else head.text("ref"),
         head_commit=head.text("sha"),
         base_branch=base.text("ref"),
-        created=answer.instant("created_at"),
         updated=answer.instant("updated_at"),
         closed=answer.optional_instant("closed_at"),
-        merged=answer.optional_instant("merged_at"),
         merged_by=_login(answer, "merged_by"),
         merged_commit=answer.text("merge_commit_sha", "") if is_merged else "",
     )
@@ -555,17 +565,21 @@ def _read_status(answer: AnswerObject) -> CommitStatus:
 
 
 def _read_branch(answer: AnswerObject) -> BranchFacts:
-    commit = answer.child("commit")
-    if commit is None:
-        raise MalformedAnswer("commit is missing")
+    """Read the rules of a branch: Gitea has no others than these, and hides one.
+
+    Whether a protected branch takes unsigned commits, only administrators of the repository see.
+    """
+    answer.text("name")
+    is_protected = answer.flag("protected")
     # Without contexts the check wants every status of a head to be a success.
     contexts = answer.texts("status_check_contexts") or frozenset("*")
     is_checked = answer.flag("enable_status_check")
     return BranchFacts(
-        commit=commit.text("id"),
-        is_protected=answer.flag("protected"),
-        required_contexts=contexts if is_checked else frozenset(),
+        is_protected=is_protected,
+        required_statuses=frozenset(map(RequiredStatus, contexts)) if is_checked else frozenset(),
+        required_approvals=answer.number("required_approvals", 0),
         may_push=answer.flag("user_can_push"),
+        requires_signatures=None if is_protected else False,
     )
 
 

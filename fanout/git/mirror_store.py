@@ -10,6 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -64,6 +65,7 @@ class MirrorStore:
         essential: Collection[str] = (),
         progress: ProgressReporter | None = None,
         limits: SizeLimits = DEFAULT_SIZES,
+        exchange_secret: Callable[[str, str, Callable[[], Credentials]], Credentials] | None = None,
     ) -> None:
         """Open the directory of mirrors. Raises Unavailable if it cannot be written.
 
@@ -73,7 +75,8 @@ class MirrorStore:
         local disks it is also limited by the processors. `timeout` is in seconds per git process;
         `patience` is how long all wait for one remote that does not answer, None: for `timeout`.
         `essential` are keys of remotes that all passes need. `limits` are the size limits of
-        packages.
+        packages. `exchange_secret`: as `fanout.ports.ForgeDirectory` has it; None: no secret is one
+        of a GitHub App.
         """
         directory = directory.absolute()
         try:
@@ -85,6 +88,7 @@ class MirrorStore:
         self._writer = ObjectWriter()
         self._drafts_under = f"refs/heads/drafts/{install}/"
         self._secrets = secrets
+        self._exchange_secret = exchange_secret
         self._allowed = frozenset(allowed)
         self._lends_credentials = lends_credentials
         self._limits = limits
@@ -232,15 +236,26 @@ class MirrorStore:
     def _resolve_access(self, remote: Remote) -> RemoteAccess:
         repository_address = parse_address(remote.url, self._allowed)
         is_anonymous = not (self._lends_credentials or remote.is_own)
-        secret = self._secrets(remote.namespace, remote.secret) if remote.secret else None
-        if remote.secret and secret is None:
+        if not remote.secret:
+            return RemoteAccess(
+                repository_address, name=remote.credentials, is_anonymous=is_anonymous
+            )
+        secret = self._read_secret(remote, repository_address.where)
+        if secret.is_github_app and self._exchange_secret is not None:
+            read_secret = partial(self._read_secret, remote, repository_address.where)
+            secret = self._exchange_secret(remote.url, remote.secret, read_secret)
+        return RemoteAccess(repository_address, secret, remote.credentials, is_anonymous)
+
+    def _read_secret(self, remote: Remote, where: ErrorLocation) -> Credentials:
+        secret = self._secrets(remote.namespace, remote.secret)
+        if secret is None:
             raise Denied(
                 f"secret {remote.secret!r} was not found",
                 reason="SecretUnusable",
                 remedy="create the secret, or correct spec.secretRef of the Repository",
-                where=repository_address.where,
+                where=where,
             )
-        return RemoteAccess(repository_address, secret, remote.credentials, is_anonymous)
+        return secret
 
     def _with_mirror(self, access: RemoteAccess, work: Callable[[Mirror], _Result]) -> _Result:
         """Run `work` on the mirror; a damaged mirror is created again, once."""

@@ -19,7 +19,10 @@ _ROLE_REMEDY = (
     "grant the controller get on it, with a RoleBinding in its namespace to the ClusterRole"
     " fanout-secret-reader"
 )
-_KEYS_REMEDY = "its keys are username and password, or ssh-privatekey and known_hosts"
+_KEYS_REMEDY = (
+    "its keys are username and password, ssh-privatekey and known_hosts, or githubAppID and"
+    " githubAppPrivateKey"
+)
 
 
 class ApiSecrets:
@@ -62,7 +65,7 @@ class ApiSecrets:
         if secret is None:
             problem = f"Secret {name} has neither a password nor a private key"
             raise _denied(problem, _KEYS_REMEDY)
-        for content in (secret.password, secret.private_key):
+        for content in secret.secret_texts:
             self._redactor.register(content, secret.username)
         return secret
 

@@ -8,7 +8,7 @@ from fanout.api.view_base import ConditionStatus
 from fanout.gates.gate_wording import format_names
 from fanout.plan.observation.observed_request import RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.other_requests import Enforcement, check_enforcement
+from fanout.plan.pull_requests.branch_enforcement import Enforcement, check_enforcement
 from fanout.plan.pull_requests.request_plan import status_context
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.selection.ref_names import install_of
@@ -64,7 +64,7 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
         if installs:
             branch = state.branch.removeprefix("refs/heads/")
             context = status_context(min(installs))
-            enforcement = check_enforcement(branch, context, forge.branch)
+            enforcement = check_enforcement(branch, context, forge.branch, forge.account)
             names_by_enforcement.setdefault(enforcement, set()).add(name)
     order = list(_REASONS)
     return tuple(

@@ -473,7 +473,7 @@ class PassReport(Value):
 
     @property
     def deferred_outcomes(self) -> tuple[ActionResult, ...]:
-        """Actions that a host does not do now, by a limit or a refusal; a later pass asks again."""
+        """Actions that a host does later, or does not do now by a limit or a refusal."""
         return tuple(it for it in self._undone if it.reason in _LATER_REASONS)
 
     @property
@@ -518,7 +518,7 @@ class PassReport(Value):
         return len(self.failed_outcomes) + problem_count
 
 
-_LATER_REASONS = (Reason.FORGE_REFUSES, Reason.RATE_LIMITED)
+_LATER_REASONS = (Reason.FORGE_REFUSES, Reason.MERGE_ACCEPTED, Reason.RATE_LIMITED)
 _TAG_REASONS = (Reason.TAG_MISSING, Reason.TAG_MOVED)
 
 

@@ -40,6 +40,7 @@ from fanout.plan.evidence.review_approvals import (
 )
 from fanout.plan.gates.gate_records import build_gate_records, with_removals, with_reviews
 from fanout.plan.gates.variant_facts import build_policy_facts, build_set_facts, facts_after_pass
+from fanout.plan.pull_requests.merge_holds import find_retry_time
 from fanout.plan.pull_requests.merged_drafts import (
     facts_before_merges,
     find_person_merges,
@@ -48,7 +49,6 @@ from fanout.plan.pull_requests.merged_drafts import (
 from fanout.plan.pull_requests.removal_requests import RemovalReviews
 from fanout.plan.pull_requests.request_holds import (
     RequestHoldInputs,
-    find_retry_time,
     mark_declined,
     read_request_settings,
 )

@@ -4,16 +4,18 @@ A hook only says where to look. What it tells beside the repository is not read,
 replayed starts a pass that finds nothing new.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Self
 
 import structlog
 
+from fanout.api.fanout_configuration import ForgeProgram
 from fanout.errors import Denied, FanoutError, InvalidInput
-from fanout.forge.signatures import find_signatures, is_signed
+from fanout.forge.hook_events import find_event, needs_repository, read_repository
+from fanout.forge.signatures import SignatureState, check_signature, has_signature
 from fanout.plan.observation.observed_request import RepositoryName, locate_repository
 from fanout.ports import Credentials
 from fanout.telemetry.error_isolation import run_isolated
@@ -21,7 +23,6 @@ from fanout.telemetry.metrics import EventCounters, EventName
 from fanout.values import Value
 
 MAX_BODY = 1024 * 1024  # bytes
-MAX_NAME = 255  # characters of an owner or a repository, more than any forge allows
 
 _MAX_REPORTED = 1_000  # problems that are not logged again; their texts vary
 _log = structlog.get_logger()
@@ -49,11 +50,23 @@ class HookOutcome(StrEnum):
         401,
         "it is signed with another secret than the one in webhookSecretRef",
     )
+    OUTDATED = (
+        "outdated",
+        401,
+        "it was signed more than five minutes ago; check the clocks of both machines",
+    )
     UNKNOWN_HOST = "unknown-host", 404  # not in forges, or without webhookSecretRef
     TOO_LONG = "too-long", 413, "its body is longer than 1 MiB"
     COMPRESSED = "compressed", 415, "its body is compressed"
     CUT = "cut", 408  # the client left, or was too slow
     FAILED = "failed", 500  # an unusable secret, or an error of fanout's own
+
+
+_OUTCOMES = {
+    SignatureState.MISSING: HookOutcome.UNSIGNED,
+    SignatureState.WRONG: HookOutcome.WRONGLY_SIGNED,
+    SignatureState.OUTDATED: HookOutcome.OUTDATED,
+}
 
 
 class Hook(Value):
@@ -73,16 +86,21 @@ class HookReceiver:
         secrets: Callable[[str], Credentials],
         notify: Callable[[Callable[[str], bool]], bool],
         events: EventCounters,
+        programs: Mapping[str, ForgeProgram] | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Create a receiver for the hosts in `secret_names`, which has their secrets' names.
 
         `notify` gets a predicate of the repository's URLs, and returns whether any policy uses
-        the repository. Raises Denied if a secret is unusable.
+        the repository. `programs` has what each host runs; default: Gitea. Raises Denied if a
+        secret is unusable.
         """
         self._secret_names = secret_names
         self._secrets = secrets
         self._notify = notify
         self._events = events
+        self._programs = programs or {}
+        self._clock = clock
         self._reported: set[tuple[str, str]] = set()
         for host in secret_names:
             self._secret(host)
@@ -114,15 +132,20 @@ class HookReceiver:
             return HookOutcome.COMPRESSED
         if hook.body is None:
             return HookOutcome.TOO_LONG
-        signatures = find_signatures(hook.headers)
-        if not signatures:
+        program = self._programs.get(hook.host, ForgeProgram.GITEA)
+        if not has_signature(program, hook.headers):
             return HookOutcome.UNSIGNED
         # Looked up for each hook, so that a rotated secret needs no restart.
-        if not is_signed(hook.body, self._secret(hook.host), signatures):
-            return HookOutcome.WRONGLY_SIGNED
-        repository = parse_repository(hook.body)
+        secret = self._secret(hook.host)
+        state = check_signature(program, hook.headers, hook.body, secret, self._clock())
+        if state is not SignatureState.VALID:
+            return _OUTCOMES[state]
+        repository = parse_repository(hook.body, program)
         if repository is None:
-            return HookOutcome.UNREADABLE
+            event = find_event(program, hook.headers)
+            return (
+                HookOutcome.UNREADABLE if needs_repository(program, event) else HookOutcome.UNUSED
+            )
         is_used = self._notify(partial(is_repository_url, host=hook.host, repository=repository))
         return HookOutcome.QUEUED if is_used else HookOutcome.UNUSED
 
@@ -135,23 +158,24 @@ class HookReceiver:
                 reason="SecretUnusable",
                 remedy=f"store the secret of the webhooks of {host} in it",
             )
+        try:
+            # Of nothing: only the secret matters.
+            program = self._programs.get(host, ForgeProgram.GITEA)
+            check_signature(program, [], b"", secret, self._clock())
+        except ValueError:
+            raise Denied(
+                f"secret {name!r} begins like a signing token and is none",
+                reason="SecretUnusable",
+                remedy=f"store the signing token of the webhooks of {host} in it",
+            ) from None
         return secret
 
 
-def parse_repository(body: bytes) -> RepositoryName | None:
+def parse_repository(
+    body: bytes, program: ForgeProgram = ForgeProgram.GITEA
+) -> RepositoryName | None:
     """Return the repository that a signed body names, or None if it names none."""
-    try:
-        event = json.loads(body)
-    # RecursionError: brackets in brackets. Both encodings and numbers are a ValueError.
-    except (ValueError, RecursionError):
-        return None
-    repository = event.get("repository") if isinstance(event, dict) else None
-    full_name = repository.get("full_name") if isinstance(repository, dict) else None
-    if not isinstance(full_name, str):
-        return None
-    owner, _, name = full_name.partition("/")
-    usable = all(0 < len(it) <= MAX_NAME and "/" not in it for it in (owner, name))
-    return RepositoryName(owner, name) if usable else None
+    return read_repository(program, body)
 
 
 def is_repository_url(url: str, host: str, repository: RepositoryName) -> bool:
@@ -163,4 +187,6 @@ def is_repository_url(url: str, host: str, repository: RepositoryName) -> bool:
         url_host, name = locate_repository(url)
     except InvalidInput:  # a path, for one
         return False
-    return (url_host, str(name).casefold()) == (host, str(repository).casefold())
+    # A URL of a group within groups is located by the last of them.
+    path, located = str(repository).casefold(), str(name).casefold()
+    return url_host == host and (path == located or path.endswith(f"/{located}"))

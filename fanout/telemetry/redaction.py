@@ -42,12 +42,21 @@ class Redactor:
         """Redact this text from now on, also as encoded in a URL and in a Basic header."""
         if len(secret) < MIN_SECRET_LENGTH:
             return
-        basic = b64encode(f"{username}:{secret}".encode()).decode()
         with self._lock:
-            self._secrets |= {secret, quote(secret, safe=""), basic}
-            # Longest first: one secret may begin with another.
-            longest_first = sorted(self._secrets, key=lambda text: (-len(text), text))
-            self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+            self._secrets |= _secret_forms(secret, username)
+            self._compile()
+
+    def forget(self, secret: str, username: str = "") -> None:
+        """Redact no more what was registered like this, because it is of no use any more."""
+        with self._lock:
+            self._secrets -= _secret_forms(secret, username)
+            self._compile()
+
+    def _compile(self) -> None:
+        # Longest first: one secret may begin with another.
+        longest_first = sorted(self._secrets, key=lambda text: (-len(text), text))
+        pattern = "|".join(map(re.escape, longest_first))
+        self._pattern = re.compile(pattern) if pattern else None
 
     def redact_text(self, text: str) -> str:
         """Redact userinfo in URLs, credentials in headers, and registered secrets."""
@@ -87,3 +96,9 @@ class Redactor:
         if isinstance(key, str) and key.lower() in _SECRET_KEYS and value:
             return REDACTED
         return self.redact_value(value)
+
+
+def _secret_forms(secret: str, username: str) -> set[str]:
+    """Return a secret, also as encoded in a URL and in a Basic header."""
+    basic = b64encode(f"{username}:{secret}".encode()).decode()
+    return {secret, quote(secret, safe=""), basic}

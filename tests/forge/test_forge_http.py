@@ -13,7 +13,8 @@ import pytest
 from forge_proxy import TLS, Fault, ForgeProxy, proxying
 
 from fanout.errors import Denied, FanoutError, InvalidInput, RateLimited, Unavailable
-from fanout.forge.forge_http import ForgeCall, ForgeHttp, ForgeResponse, HostAccess, HttpLimits
+from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.forge.forge_http import ForgeHttp, HostAccess, HttpLimits
 from fanout.plan.pull_requests.call_limits import CallKind, CallLimits
 from fanout.ports import Credentials
 from fanout.telemetry.metrics import EventCounters, EventName

@@ -12,9 +12,11 @@ from forge_proxy import Fault, ForgeProxy, proxying
 from gitea_server import ADMIN, Gitea, await_condition
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, Denied, Unavailable, Waiting
+from fanout.errors import Conflict, Denied, Unavailable
 from fanout.forge.forge_http import ForgeHttp, HostAccess
 from fanout.forge.gitea import GiteaForge
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
+from fanout.plan.observation.merge_outcome import Merged, MergeOutcome, RefusalKind, Refused
 from fanout.plan.observation.observed_request import (
     ChangedPaths,
     CommitStatus,
@@ -77,10 +79,16 @@ class Place:
         assert observed is not None
         return observed
 
-    def merge(self, request: ObservedRequest, **options: object) -> None:
+    def asked(self, request: ObservedRequest) -> set[str]:
+        """Return the people and teams whose review is asked for."""
+        answer = self.gitea.get(f"{self.path}/pulls/{request.number}")
+        teams = {f"team/{it['name']}" for it in answer["requested_reviewers_teams"] or ()}
+        return teams | {it["login"] for it in answer["requested_reviewers"] or ()}
+
+    def merge(self, request: ObservedRequest, **options: object) -> MergeOutcome:
         """Merge as soon as the server has found out whether it can be merged."""
         self.gitea.await_checks(self.name.owner)
-        self.forge.merge_request(self.name, merge_of(request, **options))
+        return self.forge.merge_request(self.name, merge_of(request, **options))
 
     def protect(self, **rules: object) -> None:
         rule = {"rule_name": "main", "enable_push": True, **rules}
@@ -97,6 +105,13 @@ def merge_of(request: ObservedRequest, **options) -> GuardedMerge:
         **options,
     }
     return GuardedMerge(**values)
+
+
+def refusal_of(place: Place, request: ObservedRequest, **options: object) -> Refused:
+    """Return what the host says of a merge that it refuses."""
+    outcome = place.merge(request, **options)
+    assert isinstance(outcome, Refused)
+    return outcome
 
 
 @pytest.fixture(scope="session")
@@ -140,8 +155,7 @@ def test_the_account_is_known_by_its_login(bot):
 def test_a_repository_shows_its_settings_and_rights(place):
     facts = place.forge.repository(place.name)
     assert facts.name == place.name
-    assert (facts.default_branch, facts.is_archived) == ("main", False)
-    assert facts.may_push
+    assert not facts.is_archived
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.SQUASH, MergeStyle.REBASE}
 
 
@@ -151,7 +165,9 @@ def test_settings_and_rights_that_an_administrator_changes(place, forge_with):
     assert facts.is_archived
     assert facts.merge_styles == {MergeStyle.MERGE, MergeStyle.REBASE}
     reader = forge_with(place.gitea.tokens["bob"])
-    assert not reader.repository(place.name).may_push
+    seen = reader.branch(place.name, "main")
+    assert seen is not None
+    assert not seen.may_push
 
 
 def test_a_hidden_repository_is_denied_by_every_read(place, forge_with):
@@ -189,12 +205,9 @@ def test_a_request_is_observed_as_it_was_opened(place):
     assert (opened.title, opened.text) == ("Release v1 to prod", "What changes.")
     assert (opened.head_branch, opened.head_commit, opened.base_branch) == (HEAD, head, "main")
     assert (opened.author, opened.head_repository) == (BOT, place.name)
-    assert opened.labels == opened.reviewers == frozenset()
-    assert abs(datetime.now(UTC) - opened.created) < timedelta(minutes=5)
-    assert (opened.closed, opened.merged, opened.merged_by, opened.merged_commit) == (
-        *(None, None),
-        *("", ""),
-    )
+    assert opened.labels == frozenset()
+    assert abs(datetime.now(UTC) - opened.updated) < timedelta(minutes=5)
+    assert (opened.closed, opened.merged_by, opened.merged_commit) == (None, "", "")
 
 
 def test_a_draft_is_marked_ready_and_back(place):
@@ -358,7 +371,7 @@ def test_reviewers_are_asked_and_who_cannot_be_is_returned(place):
     assert place.forge.request_reviews(place.name, opened.number, {"ann"}) == ()
     unknown = place.forge.request_reviews(place.name, opened.number, {"ada", "nobody"})
     assert unknown == ["nobody"]
-    assert place.seen(opened).reviewers == {"ann", "ada"}
+    assert place.asked(opened) == {"ann", "ada"}
 
 
 def test_teams_are_asked_and_labels_of_an_organization_are_used(gitea, bot):
@@ -379,7 +392,7 @@ def test_teams_are_asked_and_labels_of_an_organization_are_used(gitea, bot):
     assert bot.request_reviews(place.name, opened.number, asked) == ["team/nobody"]
     bot.add_labels(place.name, opened, {"fanout"})
     seen = place.seen(opened)
-    assert seen.reviewers == {"team/sre", "ann"}
+    assert place.asked(opened) == {"team/sre", "ann"}
     assert seen.labels == {"fanout"}
     assert gitea.get(f"{place.path}/labels") == []
 
@@ -445,8 +458,7 @@ def test_no_other_state_is_a_success(place, state):
 def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
     plain = place.forge.branch(place.name, "main")
     assert plain is not None
-    assert plain.commit == place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
-    assert (plain.is_protected, plain.may_push) == (False, True)
+    assert plain == BranchFacts(is_protected=False, may_push=True)
     place.protect(
         enable_status_check=True,
         status_check_contexts=["fanout", "ci/e2e"],
@@ -454,28 +466,32 @@ def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
     )
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert (facts.is_protected, facts.may_push) == (True, False)
-    assert facts.required_contexts == {"fanout", "ci/e2e"}
+    assert facts == BranchFacts(
+        is_protected=True,
+        required_statuses=frozenset(map(RequiredStatus, ("fanout", "ci/e2e"))),
+        required_approvals=2,
+        may_push=False,
+        requires_signatures=None,
+    )
 
 
 def test_contexts_of_a_check_that_is_switched_off_are_not_required(place):
     place.protect(enable_status_check=False, status_check_contexts=["fanout"])
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert facts.required_contexts == frozenset()
+    assert facts.required_statuses == frozenset()
 
 
 def test_a_check_without_contexts_requires_every_status(place):
     place.protect(enable_status_check=True, status_check_contexts=[])
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
-    assert facts.required_contexts == {"*"}
+    assert facts.required_statuses == {RequiredStatus("*")}
     opened = place.open()
     place.gitea.post(
         f"{place.path}/statuses/{opened.head_commit}", {"context": "x", "state": "failure"}
     )
-    with pytest.raises(Waiting, match="status checks"):
-        place.merge(opened)
+    assert "status checks" in refusal_of(place, opened).words
 
 
 def test_a_branch_that_there_is_not(place):
@@ -487,14 +503,12 @@ def test_a_branch_that_there_is_not(place):
 
 def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
     opened = place.open()
-    place.merge(opened)
+    assert place.merge(opened) == Merged()
     merged = place.seen(opened)
     assert (merged.state, merged.merged_by) == (RequestState.MERGED, BOT)
-    assert merged.merged is not None
-    head = place.forge.branch(place.name, "main")
-    assert head is not None
-    assert merged.merged_commit == head.commit
-    commit = place.gitea.get(f"{place.path}/git/commits/{head.commit}")
+    head = place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
+    assert place.merged_commit(opened) == head
+    commit = place.gitea.get(f"{place.path}/git/commits/{head}")
     assert commit["commit"]["message"] == "Publish v1\n\nFanout-Policy: monitoring\n"
     assert len(commit["parents"]) == 2
     assert place.forge.branch(place.name, HEAD) is None
@@ -504,8 +518,7 @@ def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
 def test_a_squash_or_rebase_makes_a_commit_with_a_single_parent(place, style, parents):
     opened = place.open()
     place.merge(opened, style=style, deletes_branch=False)
-    merged = place.seen(opened)
-    commit = place.gitea.get(f"{place.path}/git/commits/{merged.merged_commit}")
+    commit = place.gitea.get(f"{place.path}/git/commits/{place.merged_commit(opened)}")
     assert len(commit["parents"]) == parents
     assert place.forge.branch(place.name, HEAD) is not None
 
@@ -521,17 +534,15 @@ def test_a_head_that_was_not_evaluated_is_not_merged(place):
 
 def test_a_draft_is_not_merged(place):
     opened = place.open(is_draft=True)
-    with pytest.raises(Waiting, match="cannot be merged now: Work in progress") as failure:
-        place.merge(opened)
-    assert failure.value.reason == "ForgeRefuses"
+    refused = refusal_of(place, opened)
+    assert refused.words.startswith("Work in progress")
+    assert (refused.kind, refused.reason) == (RefusalKind.NOT_NOW, "ForgeRefuses")
 
 
 def test_a_request_under_branch_protection_is_not_merged(place):
     place.protect(required_approvals=1)
     opened = place.open()
-    with pytest.raises(Waiting, match="cannot be merged now") as failure:
-        place.merge(opened)
-    assert failure.value.reason == "ForgeRefuses"
+    assert refusal_of(place, opened).reason == "ForgeRefuses"
     review(place, opened.number, "ada", "APPROVED", opened.head_commit)
     place.merge(opened)
     assert place.seen(opened).state is RequestState.MERGED
@@ -540,17 +551,22 @@ def test_a_request_under_branch_protection_is_not_merged(place):
 def test_a_style_that_the_repository_forbids(place):
     place.gitea.ask("PATCH", place.path, {"allow_squash_merge": False})
     opened = place.open()
-    with pytest.raises(Waiting, match="does not allow to merge by Squash") as failure:
-        place.merge(opened, style=MergeStyle.SQUASH)
-    assert failure.value.reason == "MergeStyleForbidden"
+    refused = refusal_of(place, opened, style=MergeStyle.SQUASH)
+    assert (refused.kind, refused.reason) == (RefusalKind.STYLE_FORBIDDEN, "MergeStyleForbidden")
+
+
+def test_a_merge_that_gitea_would_have_to_sign_and_cannot(place):
+    place.protect(require_signed_commits=True)
+    refused = refusal_of(place, place.open())
+    assert (refused.kind, refused.reason) == (RefusalKind.SIGNATURE_REQUIRED, "SignatureRequired")
+    assert "sign" in refused.words
 
 
 def test_conflicts_are_not_merged(place):
     opened = place.open()
     place.commit("main", f"{HEAD.replace('/', '-')}.yaml", "a: 2\n", by=ADMIN)
-    with pytest.raises(Waiting) as failure:
-        place.merge(opened)
-    assert failure.value.reason == "ForgeRefuses"
+    refused = refusal_of(place, opened)
+    assert (refused.reason, refused.is_retryable) == ("ForgeRefuses", False)
     assert place.seen(opened).state is RequestState.OPEN
 
 

@@ -65,7 +65,7 @@ def test_a_stage_shares_a_draft_where_there_is_a_forge(fleet):
 
 def test_the_state_of_a_forge_has_its_host_and_login(fleet, program):
     forge = read_forge(program)
-    assert (forge.host, forge.login) == (fleet.gitea.host, fleet.bot)
+    assert (forge.host, forge.account.login) == (fleet.gitea.host, fleet.bot)
 
 
 def test_a_request_its_reviews_and_the_reviewed_packages(fleet, program):

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fanout.forge.governor import CircuitBreaker, Governor, QueuedCall, share_fairly
+from fanout.forge.governor import CircuitBreaker, Governor, QueuedCall, RefusalBackoff, share_fairly
 from fanout.plan.pull_requests.call_limits import HOUR, MINUTE, CallKind, CallLimits, least_seconds
 
-READ, WRITE, CREATION = CallKind.READ, CallKind.WRITE, CallKind.CREATION
+READ, WRITE, CONTENT, CREATION = CallKind
 
 
 def play(limits: CallLimits, calls, *, seconds: float = 0.0, until: float = 10 * HOUR):
@@ -46,6 +46,8 @@ def play(limits: CallLimits, calls, *, seconds: float = 0.0, until: float = 10 *
 
 SPACING = CallLimits(write_spacing=1.0)
 FEW = CallLimits(calls_per_minute=2)
+POINTS = CallLimits(points_per_minute=7)
+MAKING = CallLimits(content_per_minute=2, content_per_hour=100)
 STARTS = [
     ("reads start at once", CallLimits(), [(0, READ), (0, READ), (0, READ)], [0, 0, 0]),
     ("writes start a second apart", SPACING, [(0, WRITE), (0, WRITE), (0.5, WRITE)], [0, 1, 2]),
@@ -53,6 +55,10 @@ STARTS = [
     ("a read does not wait for writes", SPACING, [(0, WRITE), (0, WRITE), (0, READ)], [0, 1, 0]),
     ("spacing is over after a pause", SPACING, [(0, WRITE), (5, WRITE)], [0, 5]),
     ("the third of two a minute waits", FEW, [(0, READ), (10, READ), (20, READ)], [0, 10, 60]),
+    ("a write costs five points", POINTS, [(0, WRITE), (0, READ), (5, CONTENT)], [0, 0, 60]),
+    ("a read of one point fits", POINTS, [(0, CREATION), (1, WRITE), (2, READ)], [0, 60, 2]),
+    ("content of a minute", MAKING, [(0, CONTENT), (1, CREATION), (2, CONTENT)], [0, 1, 60]),
+    ("a deletion makes no content", MAKING, [(0, CONTENT), (1, CREATION), (2, WRITE)], [0, 1, 2]),
     ("a window slides", FEW, [(0, READ), (50, READ), (60, READ), (61, READ)], [0, 50, 60, 110]),
 ]
 
@@ -91,6 +97,59 @@ def test_a_shorter_retry_after_does_not_end_a_longer_one():
     governor.hold_until(20.0)
     governor.enqueue(READ, "p")
     assert governor.next_change(0.0) == 50.0
+
+
+def test_no_more_calls_start_than_a_host_says_are_left_in_its_pool():
+    governor = Governor(CallLimits())
+    first = governor.enqueue(READ, "p", "core")
+    assert governor.admit(0.0) == [first]
+    governor.observe_quota("core", 2, 1e9, 600.0)
+    governor.remove(first)
+    calls = [governor.enqueue(READ, "p", "core") for _ in range(3)]
+    other = governor.enqueue(READ, "p", "search")
+    assert governor.admit(1.0) == [*calls[:2], other]
+    # Answers that come late, and in another order than the calls were counted in.
+    governor.observe_quota("core", 0, 1e9 + 1, 609.0)
+    governor.observe_quota("core", 1, 1e9, 600.1)
+    for call in (*calls[:2], other):
+        governor.remove(call)
+    assert governor.admit(2.0) == []
+    assert [it.instant for it in governor.defer(2.0)] == [600.0]
+    late = governor.enqueue(READ, "p", "core")
+    assert governor.admit(600.0) == [late]
+
+
+def test_an_answer_that_cost_nothing_leaves_the_quota_as_it_was():
+    governor = Governor(CallLimits())
+    for instant in range(5):
+        call = governor.enqueue(READ, "p", "core")
+        assert governor.admit(float(instant)) == [call]
+        governor.observe_quota("core", 1, 1e9, 600.0)
+        governor.remove(call)
+
+
+def test_a_new_period_has_calls_again_and_an_answer_of_the_old_one_ends_none():
+    governor = Governor(CallLimits())
+    governor.observe_quota("core", 0, 1e9, 100.0)
+    governor.observe_quota("core", 50, 1e9 + 3600, 3700.0)
+    governor.observe_quota("core", 0, 1e9, 100.0)
+    call = governor.enqueue(READ, "p", "core")
+    assert governor.admit(50.0) == [call]
+
+
+def test_refusals_without_an_end_double_until_such_a_call_succeeds():
+    backoff = RefusalBackoff()
+    assert [backoff.record_refusal(CONTENT) for _ in range(8)] == [
+        *(MINUTE * it for it in (1, 2, 4, 8, 16, 32)),
+        HOUR,
+        HOUR,
+    ]
+    backoff.record_success(READ)
+    assert backoff.record_refusal(CONTENT) == HOUR
+    backoff.record_success(WRITE)
+    assert backoff.record_refusal(READ) == MINUTE
+    backoff.record_success(READ)
+    assert backoff.record_refusal(READ) == MINUTE
 
 
 def test_no_more_calls_are_in_flight_than_allowed():
@@ -161,6 +220,9 @@ DURATIONS = [
     ("one more", CallLimits(calls_per_minute=300), [READ] * 301, MINUTE),
     ("eleven hundred at a hundred", CallLimits(calls_per_minute=100), [READ] * 1100, 10 * MINUTE),
     ("creations of three hours", CallLimits(creations_per_hour=100), [CREATION] * 250, 2 * HOUR),
+    ("points of a minute", CallLimits(points_per_minute=900), [WRITE] * 181, MINUTE),
+    ("content of an hour", CallLimits(content_per_hour=500), [CONTENT, CREATION] * 251, HOUR),
+    ("calls of two hours", CallLimits(10**6, calls_per_hour=5000), [READ] * 9000, HOUR),
     ("writes a second apart", SPACING, [WRITE] * 100 + [READ] * 50, 99),
 ]
 
@@ -211,6 +273,9 @@ some_limits = st.builds(
     write_spacing=st.sampled_from([0.0, 0.5, 1.0, 7.25]),
     in_flight=st.integers(1, 3),
     patience=st.sampled_from([0.0, 5.0, MINUTE, 2 * HOUR]),
+    points_per_minute=st.none() | st.integers(5, 30),
+    content_per_minute=st.none() | st.integers(1, 5),
+    content_per_hour=st.none() | st.integers(1, 9),
 )
 some_calls = st.lists(
     st.tuples(
@@ -227,9 +292,14 @@ def test_no_limit_is_ever_exceeded(limits, calls, seconds):
     everything = [at for at, _ in starts]
     writes = [at for at, call in starts if call.kind is not READ]
     creations = [at for at, call in starts if call.kind is CREATION]
+    content = [at for at, call in starts if call.kind in (CONTENT, CREATION)]
+    points = [at for at, call in starts for _ in range(1 if call.kind is READ else 5)]
     for instants, limit, period in (
         (everything, limits.calls_per_minute, MINUTE),
         (creations, limits.creations_per_hour, HOUR),
+        (content, limits.content_per_minute or 100, MINUTE),
+        (content, limits.content_per_hour or 100, HOUR),
+        (points, limits.points_per_minute or 1000, MINUTE),
     ):
         for first, last in zip(instants, instants[limit:], strict=False):
             assert last >= first + period
@@ -271,9 +341,12 @@ def test_the_least_duration_is_what_the_governor_takes(limits, kinds):
         write_spacing=limits.write_spacing,
         in_flight=1000,
         patience=1000 * HOUR,
+        points_per_minute=limits.points_per_minute,
+        content_per_minute=limits.content_per_minute,
+        content_per_hour=limits.content_per_hour,
     )
     starts, _ = play(patient, [(0.0, kind, "p") for kind in kinds], until=1000 * HOUR)
     last = max((at for at, _ in starts), default=0.0)
     assert last >= least_seconds(patient, kinds)
-    if Counter(kinds).keys() <= {READ}:
+    if Counter(kinds).keys() <= {READ} and patient.points_per_minute is None:
         assert last == least_seconds(patient, kinds)

@@ -13,6 +13,9 @@ from fanout.plan.pull_requests.call_limits import CallLimits, HostLimits, limits
 from fanout.values import replace
 
 SMALL = CallLimits(calls_per_minute=60, creations_per_hour=10)
+GITHUB = limits_of_host(
+    ForgeHost.model_validate({"host": "x", "type": "github", "secretRef": {"name": "token"}})
+)
 
 
 def opened(
@@ -68,6 +71,20 @@ ESTIMATES = [
         SMALL,
         {},
         ["git.example.com: 11 requests, 55 calls, 0 refs: about 60 minutes at the host's limits"],
+    ),
+    (
+        "writes a second apart",
+        101,
+        GITHUB,
+        {},
+        ["git.example.com: 101 requests, 505 calls, 0 refs: about 7 minutes at the host's limits"],
+    ),
+    (
+        "statuses and labels are content of an hour",
+        126,
+        GITHUB,
+        {},
+        ["git.example.com: 126 requests, 630 calls, 0 refs: about 60 minutes at the host's limits"],
     ),
     (
         "creations of ten hours, and refs of a host without requests",

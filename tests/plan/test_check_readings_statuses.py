@@ -22,8 +22,13 @@ from fanout.errors import Unavailable
 from fanout.plan import plan_wording
 from fanout.plan.evidence.check_readings import read_check
 from fanout.plan.evidence.due_checks import find_due_checks
-from fanout.plan.observation.observed_request import CommitStatus, ForgeState
+from fanout.plan.observation.observed_request import (
+    CommitStatus,
+    ForgeState,
+    find_newest_statuses,
+)
 from fanout.selection.cluster_objects import ClusterObjectIndex
+from fanout.values import replace
 
 C1, M1, H1 = (commit_id(name)[:12] for name in ("c1", "m1", "h1"))
 
@@ -50,6 +55,13 @@ DRAFTS = [
     ("success passes", [status()], [], PASSED, "ci"),
     ("failure fails", [status("failure")], [], FAILED, "ci"),
     ("pending is waited for", [status("pending")], [], PENDING, "ci"),
+    ("neutral passes nothing", [status("neutral")], [], PENDING, "ci"),
+    ("skipped passes nothing", [status("skipped")], [], PENDING, "ci"),
+    ("stale is waited for", [status("stale")], [], PENDING, "ci"),
+    ("cancelled is no failure", [status("cancelled")], [], PENDING, "ci"),
+    ("an action of a person is waited for", [status("action required")], [], PENDING, "ci"),
+    ("a newer skipped run hides an older success", [status(), status("skipped", "app", minute=2)],
+     [], PENDING, "app"),
     ("none is waited for", [], [], PENDING, None),
     ("one of another context is none", [status(context="ci")], [], PENDING, None),
     ("without by the newest of anybody counts",
@@ -61,6 +73,12 @@ DRAFTS = [
     ("logins are the same in any case", [status(creator="CI")], ["Ci"], PASSED, "ci"),
     ("a login may have its host", [status()], [f"{HOST}/ci"], PASSED, "ci"),
     ("a login of another host is another", [status()], ["git.example.org/ci"], PENDING, None),
+    ("an app may be named by its slug",
+     [replace(status(creator="ci[bot]"), creator_aliases=frozenset({"ci"}))], ["ci"], PASSED,
+     "ci[bot]"),
+    ("or as the login that it has", [status(creator="ci[bot]")], [f"{HOST}/CI[bot]"], PASSED,
+     "ci[bot]"),
+    ("an app is not the person of its slug", [status(creator="ci[bot]")], ["ci"], PENDING, None),
     ("of several the newest counts",
      [status("failure", "app"), status(minute=2)], ["ci", "app"], PASSED, "ci"),
 ]  # fmt: skip
@@ -82,6 +100,37 @@ def test_a_status_of_a_draft(statuses, by, verdict, creator):
     assert reading.message == (
         f"status ci/test at {C1} is {state}, by {HOST}/{creator}" if creator else missing
     )
+
+
+RERUNS = [
+    ("failure", FAILED, "; it can be run again on the forge"),
+    ("cancelled", PENDING, "; it can be run again on the forge"),
+    ("pending", PENDING, ""),
+    ("success", PASSED, ""),
+]
+
+
+@pytest.mark.parametrize(("state", "verdict", "words"), RERUNS)
+def test_a_run_that_can_be_repeated(state, verdict, words):
+    run = replace(status(state), is_rerunnable=True)
+    reading = read(draft_with(run))
+    assert reading.verdict == verdict
+    assert reading.message == f"status ci/test at {C1} is {state}, by {HOST}/ci{words}"
+
+
+NEWEST = [
+    ("the newest of one creator", [status("failure"), status(minute=2)], [1]),
+    ("one for each creator", [status(), status("failure", "eve", minute=2)], [1, 0]),
+    ("one for each context", [status(), status(context="ci/lint", minute=2)], [1, 0]),
+    ("of one instant the first given", [status("failure"), status()], [0]),
+]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"), [row[1:] for row in NEWEST], ids=map(itemgetter(0), NEWEST)
+)
+def test_statuses_and_runs_are_one_list(statuses, expected):
+    assert find_newest_statuses(statuses) == tuple(statuses[it] for it in expected)
 
 
 def test_the_description_of_a_status_is_one_short_line():

@@ -320,9 +320,7 @@ def shown(**fields):
     return replace(facts, request=replace(facts.request, **fields))
 
 
-ALLOWED = RepositoryFacts(
-    RepositoryName("org", "edge"), "main", False, True, frozenset({MergeStyle.MERGE})
-)
+ALLOWED = RepositoryFacts(RepositoryName("org", "edge"), False, frozenset({MergeStyle.MERGE}))
 SQUASHED = RequestSettings(declared=PullRequest(merge_style=MergeStyle.SQUASH))
 HEAD = commit_id("c1")
 REQUESTS = [

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from fanout.api.promotion_policy import MergeStyle
+from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ObservedRequest,
     ObservedReview,
     RepositoryFacts,
@@ -35,9 +35,9 @@ def request(**fields: Any) -> ObservedRequest:
     values = {
         "number": 7, "url": "https://git.example.com/Ada/edge/pulls/7", "state": RequestState.OPEN,
         "is_draft": False, "title": "T", "text": "", "author": "bot",
-        "labels": frozenset({"b", "a"}), "reviewers": frozenset(), "head_repository": NAME,
+        "labels": frozenset({"b", "a"}), "head_repository": NAME,
         "head_branch": "drafts/default/a", "head_commit": COMMIT, "base_branch": "main",
-        "created": NOON, "updated": NOON, **fields,
+        "updated": NOON, **fields,
     }  # fmt: skip
     return ObservedRequest(**values)
 
@@ -135,9 +135,16 @@ def test_stored_memos_are_read_by_the_next_process(tmp_path):
         f"{REF}c": head_memo(facts=None),
     }
     memo.unread_numbers = {3}
-    rules = BranchFacts(BASE, True, frozenset({"fanout"}), False)
+    rules = BranchFacts(
+        is_protected=True,
+        required_statuses=frozenset({RequiredStatus("fanout", "fanout-app")}),
+        required_approvals=None,
+        may_push=None,
+        requires_signatures=None,
+        allowed_styles=frozenset({MergeStyle.REBASE}),
+    )
     styles = frozenset({MergeStyle.SQUASH})
-    repository = RepositoryFacts(NAME, "main", False, True, styles)
+    repository = RepositoryFacts(NAME, False, styles)
     memo.settings = SettingsMemo(repository=repository, branch=rules, base_branch="main", read=NOON)
     memo.rules = BranchMemo(branch=None, base_branch="main", read=NOON)
     memo.others = {

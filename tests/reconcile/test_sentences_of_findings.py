@@ -11,6 +11,7 @@ from fanout.api.fanout_configuration import ForgeHost
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import Denied, Unavailable
 from fanout.plan.actions import ActionKind, RequestChange, RequestStatus
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import RepositoryFacts, RepositoryName, StatusState
 from fanout.plan.observation.repository_state import Remote
 from fanout.plan.records.policy_status import RequestLine
@@ -86,9 +87,12 @@ def test_a_warning_about_a_pull_request(outcome, warnings):
 
 def test_a_repository_that_is_archived():
     name = RepositoryName("org", "edge")
-    facts = RepositoryFacts(name, "main", True, True, frozenset())
+    facts = RepositoryFacts(name, True, frozenset())
     server = SimpleNamespace(
-        host=HOST, request=lambda *_: request().request, repository=lambda _: facts
+        host=HOST,
+        identify=ForgeIdentity,
+        request=lambda *_: request().request,
+        repository=lambda _: facts,
     )
     hosted = HostedRepository(
         state=repository_state(url=URL),

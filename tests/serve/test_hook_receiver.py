@@ -3,12 +3,15 @@
 import hmac
 import json
 import logging
+from base64 import b64encode
+from datetime import UTC, datetime
 
 import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fanout.api.fanout_configuration import ForgeProgram
 from fanout.errors import Denied
 from fanout.ports import Credentials
 from fanout.serve import hook_receiver
@@ -164,3 +167,81 @@ def test_outcomes_are_counted_and_each_problem_is_logged_once(capsys):
     assert SECRET not in log
     assert SECRET not in repr(judge)
     structlog.reset_defaults()
+
+
+# ---- other programs ----------------------------------------------------------------------------
+
+
+def receiver_of(program, urls, secret=SECRET):
+    """A receiver of one host that runs this program; its clock stands still."""
+    return HookReceiver(
+        {HOST: "hooks"},
+        Secrets(hooks=secret),
+        lambda is_repository: any(map(is_repository, urls)),
+        EventCounters(),
+        {HOST: program},
+        lambda: datetime(2026, 12, 1, tzinfo=UTC),
+    )
+
+
+def signed_as_github(event_name, body):
+    signature = hmac.new(SECRET.encode(), body, "sha256").hexdigest()
+    headers = [("x-hub-signature-256", f"sha256={signature}"), ("x-github-event", event_name)]
+    return Hook(HOST, headers, body)
+
+
+@pytest.mark.parametrize(
+    ("event_name", "body", "outcome"),
+    [
+        ("pull_request", event("Platform/edge"), HookOutcome.QUEUED),
+        ("ping", event("Platform/edge"), HookOutcome.QUEUED),
+        ("ping", b'{"hook": {"type": "Organization"}}', HookOutcome.UNUSED),
+        ("installation", b'{"action": "suspend"}', HookOutcome.UNUSED),
+        ("pull_request", b"{}", HookOutcome.UNREADABLE),
+    ],
+)
+def test_a_hook_of_github(event_name, body, outcome):
+    judge = receiver_of(ForgeProgram.GITHUB, URLS)
+    assert judge.receive(signed_as_github(event_name, body)) == outcome
+
+
+PROJECT = json.dumps({"project": {"path_with_namespace": "group/sub/site"}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("url", "outcome"),
+    [
+        ("https://git.example.com/group/sub/site.git", HookOutcome.QUEUED),
+        ("git@git.example.com:Group/Sub/Site.git", HookOutcome.QUEUED),
+        ("https://git.example.com/group/other/site.git", HookOutcome.UNUSED),
+        ("https://git.example.com/group/site.git", HookOutcome.UNUSED),
+    ],
+)
+def test_a_hook_of_gitlab_names_a_project_in_groups(url, outcome):
+    hook = Hook(HOST, [("x-gitlab-token", SECRET)], PROJECT)
+    assert receiver_of(ForgeProgram.GITLAB, [url]).receive(hook) == outcome
+    wrong = Hook(HOST, [("x-gitlab-token", "other")], PROJECT)
+    assert receiver_of(ForgeProgram.GITLAB, [url]).receive(wrong) == HookOutcome.WRONGLY_SIGNED
+
+
+def test_an_old_hook_of_gitlab_is_refused():
+    key = b64encode(b"key of the webhook").decode()
+    judge = receiver_of(ForgeProgram.GITLAB, URLS, f"whsec_{key}")
+    instant = int(datetime(2026, 12, 1, tzinfo=UTC).timestamp())
+    outcomes = []
+    for sent in (instant, instant - 400):
+        text = f"id.{sent}.".encode() + PROJECT
+        digest = b64encode(hmac.digest(b"key of the webhook", text, "sha256")).decode()
+        headers = [
+            ("webhook-id", "id"),
+            ("webhook-timestamp", str(sent)),
+            ("webhook-signature", f"v1,{digest}"),
+        ]
+        outcomes.append(judge.receive(Hook(HOST, headers, PROJECT)))
+    assert outcomes == [HookOutcome.UNUSED, HookOutcome.OUTDATED]
+    assert HookOutcome.OUTDATED.status == 401
+
+
+def test_a_signing_token_that_is_none_is_refused_at_the_start():
+    with pytest.raises(Denied, match="'hooks' begins like a signing token and is none"):
+        receiver_of(ForgeProgram.GITLAB, URLS, "whsec_!")

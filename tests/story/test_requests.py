@@ -1,24 +1,48 @@
-"""The life of pull requests on a real Gitea: opened, held, changed, merged, closed, reopened."""
+"""The life of pull requests: opened, held, changed, merged, closed, reopened.
 
+On a real Gitea, and on the tests' GitHub.
+"""
+
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+from zlib import crc32
 
 import pytest
 from fleet import POLICY, PROMOTION
 from forge_fleet import ForgeFleet
 from gitea_server import Gitea
+from github_fleet import GitHubFleet
+from github_server import running_github
 
-pytestmark = pytest.mark.forge
 HEAD = "drafts/default/_stages/default.monitoring/dev"
 REMOVALS = "drafts/default/_removals/default.monitoring/dev"
 MANUAL = PROMOTION + "  merge: Manual\n"
 SIGNED = "  - {name: dev, requires: [{name: ok, approval: {from: [sre]}}]}\n"
 
 
+GITEA = pytest.param("gitea", marks=pytest.mark.forge)
+ALL = os.environ.get("STORIES") == "full"
+SITES = {"a": ("dev", "edge"), "b": ("dev", "edge")}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Play each story on Gitea, and each third one on GitHub, or all with STORIES=full."""
+    if "fleet" in metafunc.fixturenames:
+        is_third = crc32(metafunc.function.__name__.encode()) % 3 == 0
+        hosts = [GITEA, "github"] if ALL or is_third else [GITEA]
+        metafunc.parametrize("fleet", hosts, indirect=True)
+
+
 @pytest.fixture
-def fleet(gitea: Gitea, tmp_path: Path) -> ForgeFleet:
-    return ForgeFleet.on(gitea, tmp_path, {"a": ("dev", "edge"), "b": ("dev", "edge")})
+def fleet(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ForgeFleet]:
+    if request.param == "gitea":
+        yield ForgeFleet.on(request.getfixturevalue("gitea"), tmp_path, SITES)
+    else:
+        with running_github(tmp_path / "github") as github:
+            yield cast(ForgeFleet, GitHubFleet.on(github, tmp_path, SITES))
 
 
 def sweep(fleet: ForgeFleet, passes: int = 1) -> str:
@@ -75,14 +99,24 @@ def test_an_unchanged_request_is_not_written_again(fleet: ForgeFleet):
     sweep(fleet)
     fleet.calls()
     sweep(fleet, 2)
-    assert [it for it in fleet.calls() if not it.startswith("GET ")] == []
+    assert fleet.writes() == []
 
 
-STYLES = ["merge", "squash", "rebase", "rebase-merge", "fast-forward-only"]
-
-
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", ["merge", "squash", "rebase"])
 def test_the_merge_of_a_person_is_found(fleet: ForgeFleet, style: str):
+    merge_by_hand(fleet, style)
+
+
+@pytest.mark.forge
+@pytest.mark.parametrize("style", ["rebase-merge", "fast-forward-only"])
+def test_the_merge_of_a_person_in_a_style_of_gitea_is_found(
+    gitea: Gitea, tmp_path: Path, style: str
+):
+    merge_by_hand(ForgeFleet.on(gitea, tmp_path, SITES), style)
+
+
+def merge_by_hand(fleet: ForgeFleet, style: str) -> None:
+    """Merge a request as a person, and see that it is found as a publication."""
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 3)
     request = fleet.only_request("edge")
@@ -157,7 +191,7 @@ def urgent(fleet: ForgeFleet) -> set[str]:
 
 def page(fleet: ForgeFleet, number: int) -> str:
     """The address that the forge gives a pull request."""
-    return str(fleet.gitea.get(f"{fleet.path('edge')}/pulls/{number}")["html_url"])
+    return fleet.page("edge", number)
 
 
 def names(fleet: ForgeFleet) -> dict[str, str]:
@@ -173,7 +207,7 @@ RESUME = "fanout resume monitoring --stage dev --reason WHY"
 
 def closed_by_ann(fleet: ForgeFleet, variant: str) -> str:
     return (
-        f"{fleet.gitea.host}/ann closed pull request 1 ({page(fleet, 1)}) of {variant} at v1;"
+        f"{fleet.host}/ann closed pull request 1 ({page(fleet, 1)}) of {variant} at v1;"
         f" reopen it or run `{RESUME}`"
     )
 
@@ -215,17 +249,11 @@ def test_a_request_whose_branch_is_deleted_says_so(fleet: ForgeFleet):
     )
 
 
-def retarget(fleet: ForgeFleet, number: int, branch: str) -> None:
-    fleet.await_checks()
-    path = f"{fleet.path('edge')}/pulls/{number}"
-    fleet.gitea.ask("PATCH", path, {"base": branch}, by="ann")
-
-
 @pytest.mark.parametrize("remedy", [True, False], ids=["on record", "after a loss of the memo"])
 def test_a_target_branch_that_a_person_changed_is_set_back(fleet: ForgeFleet, remedy: bool):
     sweep(fleet)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
-    retarget(fleet, 1, "trunk")
+    fleet.retarget("edge", 1, "trunk")
     if not remedy:
         shutil.rmtree(fleet.root / fleet.state / "forges")
     reason, sentence = fleet.later(minutes=1).condition("sites/a")
@@ -251,7 +279,7 @@ def test_a_request_to_another_branch_that_a_person_closes_is_declined(fleet: For
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
-    retarget(fleet, 1, "trunk")
+    fleet.retarget("edge", 1, "trunk")
     fleet.close("edge", 1)
     sweep(fleet, 2)
     assert [it["state"] for it in fleet.requests("edge")] == ["closed"]
@@ -262,7 +290,7 @@ def test_a_request_merged_to_another_branch_is_opened_again(fleet: ForgeFleet):
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
-    retarget(fleet, 1, "trunk")
+    fleet.retarget("edge", 1, "trunk")
     fleet.merge("edge", 1)
     sweep(fleet, 2)
     assert [(it["state"], it["base"]) for it in fleet.requests("edge")] == [
@@ -290,10 +318,7 @@ def test_numbers_and_addresses_of_requests_are_shown(fleet: ForgeFleet):
         assert view["requests"] == [request]
     stages = fleet.run("status", "-o", "json").json["status"]["stages"]
     assert [it["requests"] for it in stages] == [[request], []]
-    statuses = fleet.gitea.get(
-        f"{fleet.path('edge')}/commits/{fleet.only_request('edge')['commit']}/statuses"
-    )
-    assert {it["target_url"] for it in statuses} == {url}
+    assert fleet.links("edge", fleet.only_request("edge")["commit"]) == {url}
 
 
 def test_a_newer_revision_asks_again(fleet: ForgeFleet):
@@ -381,7 +406,7 @@ def test_a_draft_of_a_variant_has_a_request_of_its_own(fleet: ForgeFleet):
 def test_out_of_band_is_what_the_gates_did_not_let_through(fleet: ForgeFleet):
     signed(fleet).write("promotion.yaml", MANUAL)
     sweep(fleet, 2)
-    fleet.retitle("edge", 1, "mine")
+    fleet.mark_ready("edge", 1)
     fleet.merge("edge", 1)
     swept = fleet.later(minutes=1).sweep("-o", "json")
     assert "OutOfBand" in swept.reasons
@@ -392,12 +417,10 @@ def test_a_request_of_somebody_else_from_the_branch_is_left_alone_and_reported(f
     fleet.write("promotion.yaml", MANUAL)
     sweep(fleet)
     fleet.repos["edge"].commit("trunk", {"notes.md": "x\n"})
-    opened = fleet.gitea.post(
-        f"{fleet.path('edge')}/pulls", {"head": HEAD, "base": "trunk", "title": "mine"}, by="ann"
-    )
+    opened = fleet.open_request("edge", HEAD, "trunk", "mine")
     swept = fleet.later(minutes=1).sweep()
     assert (swept.code, swept.out) == (0, "nothing to do\n")
-    ignored = f"pull request {opened['number']} from {HEAD} to trunk was not opened by fanout"
+    ignored = f"pull request {opened} from {HEAD} to trunk was not opened by fanout"
     assert f"{ignored} and is ignored" in swept.err
     [problem] = fleet.later(minutes=1).sweep("-o", "json").json["held"]
     assert problem["reason"] == "RequestForeign"
@@ -416,7 +439,7 @@ def test_labels_are_set_again_and_unknown_reviewers_are_reported(fleet: ForgeFle
 
 
 def test_a_review_lets_it_be_merged_and_is_named_in_the_message(fleet: ForgeFleet):
-    approvers = f"subjects: [ann@example.com {fleet.gitea.host}/ann, bob@example.com]"
+    approvers = f"subjects: [ann@example.com {fleet.host}/ann, bob@example.com]"
     signed(fleet).write(
         "promotion.yaml",
         PROMOTION.replace("subjects: [ann@example.com, bob@example.com]", approvers),
@@ -458,7 +481,7 @@ def test_a_request_without_targets_is_a_draft_until_they_are_back(fleet: ForgeFl
     assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
     fleet.calls()
     fleet.later(minutes=1).sweep()
-    assert [it for it in fleet.calls() if not it.startswith("GET ")] == []
+    assert fleet.writes() == []
     for site in "ab":
         fleet.site(site, "dev", "edge")
     sweep(fleet)
@@ -485,7 +508,7 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
     sweep(fleet, 3)
     assert [it["state"] for it in fleet.requests("edge")] == ["merged", "closed"]
     [declined] = fleet.blockers("RequestClosed")
-    assert f"{fleet.gitea.host}/ann closed pull request 2 ({page(fleet, 2)})" in declined["message"]
+    assert f"{fleet.host}/ann closed pull request 2 ({page(fleet, 2)})" in declined["message"]
     fleet.delete_branch("edge", REMOVALS)
     sweep(fleet, 2)
     assert fleet.repos["edge"].drafts() == []
@@ -497,7 +520,7 @@ def test_a_removal_that_a_person_closes_is_not_opened_again(fleet: ForgeFleet):
 
 def test_requested_changes_hold_a_removal(fleet: ForgeFleet):
     sweep(fleet, 2)
-    approvers = f"subjects: [ann@example.com {fleet.gitea.host}/ann, bob@example.com]"
+    approvers = f"subjects: [ann@example.com {fleet.host}/ann, bob@example.com]"
     signed(fleet).write(
         "promotion.yaml",
         PROMOTION.replace("subjects: [ann@example.com, bob@example.com]", approvers),
@@ -512,7 +535,7 @@ def test_requested_changes_hold_a_removal(fleet: ForgeFleet):
     assert fleet.statuses("edge", request["commit"]) == {("fanout", fleet.bot): "pending"}
     assert "ann` requested changes" in request["body"]
     [refused] = fleet.blockers("ChangesRequested")
-    assert f"{fleet.gitea.host}/ann requested changes" in refused["message"]
+    assert f"{fleet.host}/ann requested changes" in refused["message"]
     assert "(approve, or dismiss the review)" in refused["message"]
     fleet.review("edge", number, "ann")
     sweep(fleet, 3)
@@ -523,7 +546,7 @@ def test_requested_changes_hold_a_removal(fleet: ForgeFleet):
 @pytest.mark.parametrize("how", ["by a sweep", "by hand"])
 def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: str):
     sweep(fleet, 2)
-    approvers = f"subjects: [ann@example.com {fleet.gitea.host}/ann, bob@example.com]"
+    approvers = f"subjects: [ann@example.com {fleet.host}/ann, bob@example.com]"
     signed(fleet).write(
         "promotion.yaml",
         PROMOTION.replace("subjects: [ann@example.com, bob@example.com]", approvers),
@@ -555,7 +578,7 @@ def test_a_removal_waits_for_the_reviews_of_its_stage(fleet: ForgeFleet, how: st
     assert "sites/b" not in str(fleet.repos["edge"].files())
     message = fleet.repos["edge"].git("log", "-1", "--format=%B", "main")
     assert message.startswith("Remove sites/b\n"), message
-    assert f"\nFanout-Approved-By: {fleet.gitea.host}/ann" in message, message
+    assert f"\nFanout-Approved-By: {fleet.host}/ann" in message, message
 
 
 def test_no_variant_joins_a_request_that_a_person_closed(fleet: ForgeFleet):
@@ -597,6 +620,7 @@ def labels(fleet: ForgeFleet) -> list[str]:
     return sorted(it["name"] for it in fleet.gitea.get(f"{fleet.path('edge')}/labels"))
 
 
+@pytest.mark.forge
 def test_labels_are_created_once_with_the_first_requests(gitea: Gitea, tmp_path: Path):
     sites = {name: (name, "edge") for name in ("one", "two", "three", "four")}
     fleet = ForgeFleet.on(gitea, tmp_path, sites)
@@ -612,13 +636,12 @@ def test_labels_are_created_once_with_the_first_requests(gitea: Gitea, tmp_path:
 def test_the_label_that_texts_offer_holds_a_request(fleet: ForgeFleet):
     sweep(fleet)
     number = fleet.only_request("edge")["number"]
-    fleet.gitea.post(
-        f"{fleet.path('edge')}/issues/{number}/labels", {"labels": [OFFERED]}, by="ann"
-    )
+    fleet.label("edge", number, OFFERED)
     sweep(fleet, 2)
     assert fleet.only_request("edge")["state"] == "open"
 
 
+@pytest.mark.forge
 def test_a_label_that_cannot_be_created_is_reported_and_stops_nothing(gitea: Gitea, tmp_path: Path):
     """The token has the scopes that suffice where no labels are configured."""
     scopes = ("write:repository", "read:issue", "read:user")
@@ -633,7 +656,9 @@ def test_a_label_that_cannot_be_created_is_reported_and_stops_nothing(gitea: Git
     assert fleet.only_request("edge")["state"] == "merged"
 
 
-def test_the_label_of_a_repository_is_not_created_again(fleet: ForgeFleet):
+@pytest.mark.forge
+def test_the_label_of_a_repository_is_not_created_again(gitea: Gitea, tmp_path: Path):
+    fleet = ForgeFleet.on(gitea, tmp_path, SITES)
     fleet.gitea.post(f"{fleet.path('edge')}/labels", {"name": OFFERED, "color": "#cccccc"})
     assert "fanout/hold" not in fleet.sweep().err
     assert labels(fleet) == [OFFERED]

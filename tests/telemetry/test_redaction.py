@@ -71,6 +71,19 @@ def test_of_two_secrets_that_begin_alike_nothing_is_left():
     assert redactor.redact_text("x abcd-efgh y") == "x *** y"
 
 
+def test_a_forgotten_secret_leaves_the_others_redacted():
+    redactor = Redactor()
+    redactor.register("token-1", "user")
+    redactor.register("token-2", "user")
+    redactor.forget("token-1", "user")
+    basic = [b64encode(f"user:token-{it}".encode()).decode() for it in (1, 2)]
+    assert redactor.redact_text(f"token-1 {basic[0]}") == f"token-1 {basic[0]}"
+    assert redactor.redact_text(f"token-2 {basic[1]}") == f"{REDACTED} {REDACTED}"
+    redactor.forget("token-2", "user")
+    redactor.forget("token-2", "user")
+    assert redactor.redact_text("token-2") == "token-2"
+
+
 def test_a_registered_secret_of_few_characters_does_not_star_out_everything():
     redactor = Redactor()
     redactor.register("a")

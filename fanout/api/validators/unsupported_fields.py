@@ -32,10 +32,9 @@ class UnsupportedField(Value):
 
 
 _POLICY, _VARIANT = "UpstreamPolicy", "PackageVariant"
-_FORGES = ("github", "gitlab")
 UNSUPPORTED_FIELDS: tuple[UnsupportedField, ...] = (
     *(
-        UnsupportedField(kind, path, "only Gitea and Forgejo are implemented", values=_FORGES)
+        UnsupportedField(kind, path, "only Gitea and GitHub are implemented", values=("gitlab",))
         for kind, path in (
             ("Repository", "spec.forge.type"),
             ("FanoutConfiguration", "forges[*].type"),

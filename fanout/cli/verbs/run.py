@@ -196,7 +196,11 @@ def _serve(
         server, receivers = (load_extra(f"serve.{it}", "serve", "--hooks") for it in _HOOK_MODULES)
         secrets = FileSecrets(program.redactor, program.settings.state_dir / "secrets")
         receiver = receivers.HookReceiver(
-            secret_names, partial(secrets.get, ""), loop.notify, world.counters.events
+            secret_names,
+            partial(secrets.get, ""),
+            loop.notify,
+            world.counters.events,
+            {it.host: it.type for it in forges},
         )
         routes[hooks] = "--hooks", server.route_hooks(receiver)
     if listen is not None:

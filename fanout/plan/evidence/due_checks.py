@@ -24,11 +24,8 @@ from fanout.plan.records.policy_status import VariantLine
 from fanout.selection.variant_spec import VariantSpec
 from fanout.values import Value
 
-_VERDICTS = {
-    StatusState.SUCCESS: Verdict.PASSED,
-    StatusState.FAILURE: Verdict.FAILED,
-    StatusState.PENDING: Verdict.PENDING,
-}
+# All others are waited for: who skips, cancels or gives up a run passes nothing, and fails nothing.
+_VERDICTS = {StatusState.SUCCESS: Verdict.PASSED, StatusState.FAILURE: Verdict.FAILED}
 _MAX_DESCRIPTION = 120  # characters of a status's text in a message
 
 
@@ -147,8 +144,9 @@ def read_commit_status(
         if status.context == rule.context
     ]
     # Creators whose statuses count, named by login, or by host and login.
-    names = {name.lower() for name in rule.by}
-    accepted = [it for it in readings if not names or names & {it[0].creator.lower(), it[1]}]
+    prefix = f"{forge.host}/".lower()
+    names = {it[len(prefix) :] if it.lower().startswith(prefix) else it for it in rule.by}
+    accepted = [it for it in readings if not names or any(map(it[0].identity.is_named, names))]
     if not accepted:
         creators = f" by {format_names(rule.by)}" if rule.by else ""
         places = " or ".join(it[:12] for it in commits)
@@ -161,7 +159,10 @@ def read_commit_status(
     if description := " ".join(status.description.split()):
         end = "…" if len(description) > _MAX_DESCRIPTION else ""
         sentence += f": {description[:_MAX_DESCRIPTION]}{end}"
-    return CheckReading(check.name, digest, _VERDICTS[status.state], sentence, commit)
+    if status.is_rerunnable and status.state not in (StatusState.SUCCESS, StatusState.PENDING):
+        sentence += "; it can be run again on the forge"
+    verdict = _VERDICTS.get(status.state, Verdict.PENDING)
+    return CheckReading(check.name, digest, verdict, sentence, commit)
 
 
 class StatusSubject(Value, kw_only=True):

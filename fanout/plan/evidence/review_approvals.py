@@ -155,23 +155,27 @@ def find_removal_approvals(
             yield _build_approval(forge.host, facts, review, spec, trees)
 
 
+def _find_account(review: ObservedReview) -> str:
+    return review.identity.key
+
+
 def find_standing_approvals(
-    reviews: Iterable[ObservedReview], person_of: Callable[[str], str] = str
+    reviews: Iterable[ObservedReview], person_of: Callable[[ObservedReview], str] = _find_account
 ) -> list[ObservedReview]:
-    """Return the approving reviews that count; `person_of` yields the person of a login."""
+    """Return the approving reviews that count; `person_of` yields the person of a review."""
     standing = _find_standing(reviews, person_of)
     return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
 
 
 def find_rejections(reviews: Iterable[ObservedReview]) -> list[ObservedReview]:
     """Return the reviews that request changes and that neither their author nor anybody ended."""
-    standing = _find_standing(reviews, str)
+    standing = _find_standing(reviews, _find_account)
     return [it for it in standing if it.verdict is ReviewVerdict.CHANGES_REQUESTED]
 
 
 def find_rejecting_reviews(host: str, facts: RequestFacts, rule: ApprovalRule) -> list[ReviewHold]:
     """Return the reviews of a pull request by which approvers request changes, oldest first."""
-    standing = _find_standing(facts.reviews, lambda login: _find_person(host, rule, login))
+    standing = _find_standing(facts.reviews, partial(_find_person, host, rule))
     return [
         ReviewHold(
             at=review.instant,
@@ -181,12 +185,12 @@ def find_rejecting_reviews(host: str, facts: RequestFacts, rule: ApprovalRule) -
         )
         for review in sorted(standing, key=lambda it: (it.instant, it.reviewer))
         if review.verdict is ReviewVerdict.CHANGES_REQUESTED
-        and _find_person(host, rule, review.reviewer) in rule.subjects
+        and _find_person(host, rule, review) in rule.subjects
     ]
 
 
 def _find_standing(
-    reviews: Iterable[ObservedReview], person_of: Callable[[str], str]
+    reviews: Iterable[ObservedReview], person_of: Callable[[ObservedReview], str]
 ) -> list[ObservedReview]:
     """Return the reviews that count, of each person approvals or one request for changes.
 
@@ -198,7 +202,7 @@ def _find_standing(
     for review in sorted(reviews, key=lambda it: it.instant):
         if review.verdict is ReviewVerdict.COMMENTED:
             continue
-        standing = standing_by_person.setdefault(person_of(review.reviewer), [])
+        standing = standing_by_person.setdefault(person_of(review), [])
         verdicts = {review.verdict, *(it.verdict for it in standing)}
         if review.is_dismissed or verdicts != {ReviewVerdict.APPROVED}:
             standing.clear()
@@ -239,8 +243,8 @@ def _pair_with_rules(
             yield group, rule
 
 
-def _find_person(host: str, rule: ApprovalRule, login: str) -> str:
-    name = format_person(host, login)
+def _find_person(host: str, rule: ApprovalRule, review: ObservedReview) -> str:
+    name = format_person(host, review.identity.key)
     return rule.find_subject(name) or name
 
 

@@ -1,15 +1,19 @@
 """Repositories as their forges show them: pull requests, reviews, statuses and branch rules.
 
-Logins are those of the host, without its name. Instants are in UTC and whole seconds.
+Logins are those of the host, without its name; `ForgeIdentity` compares them. Instants are in UTC
+and whole seconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 from fanout.api.promotion_policy import MergeStyle
 from fanout.errors import FanoutError, InvalidInput
+from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
+from fanout.plan.observation.merge_outcome import Accepted, Mergeability
 from fanout.values import Value, field
 
 
@@ -73,6 +77,8 @@ class ObservedRequest(RequestDraft, kw_only=True):
 
     `title` is without the prefix by which some forges mark drafts. `text_version` counts the
     changes of the text where the forge does, so that no change of a person is overwritten.
+    `accepted`: the host has accepted its merge, by whomever, and has not made it. `mergeability`:
+    None where the host says nothing that would tell a refusal from an attempt.
     """
 
     number: int
@@ -80,16 +86,28 @@ class ObservedRequest(RequestDraft, kw_only=True):
     state: RequestState
     author: str
     labels: frozenset[str]
-    reviewers: frozenset[str]  # whose review is asked for
     head_repository: RepositoryName | None  # None: deleted, or not visible
     head_commit: str
-    created: datetime
     updated: datetime
     closed: datetime | None = None
-    merged: datetime | None = None
     merged_by: str = ""
     merged_commit: str = ""  # on the base branch
     text_version: int = 0
+    accepted: Accepted | None = None
+    mergeability: Mergeability | None = None
+
+    def may_change_unseen(self, *, checks_when_merging: bool) -> bool:
+        """Return whether the host may show it otherwise although nobody has updated it.
+
+        A queue moves on, checks end and a rule is met without an update of the request.
+        """
+        if self.state is not RequestState.OPEN:
+            return False
+        mergeability = self.mergeability
+        return self.accepted is not None or (
+            mergeability is not None
+            and mergeability.is_refused(checks_when_merging=checks_when_merging)
+        )
 
     def is_from(self, repository: RepositoryName) -> bool:
         """Return whether its head is a branch of this repository; hosts ignore case in names."""
@@ -111,16 +129,38 @@ class SearchedRequests(Value):
     instant: datetime | None  # None: the host does not say
 
 
+class RequestPart(StrEnum):
+    """Part of a pull request that is written by itself, and may fail by itself."""
+
+    TITLE = "title"
+    DRAFT_FLAG = "draft flag"
+    TEXT = "text"
+    BASE_BRANCH = "target branch"
+    LABELS = "labels"
+    REVIEWERS = "reviewers"
+
+
 class RequestEdit(Value):
     """Change of a pull request; None leaves a field as it is.
 
-    Title and draft flag change together, because some forges keep the flag in the title.
+    Title and draft flag are given together, because some forges keep the flag in the title.
     """
 
     title: str | None = None
     is_draft: bool | None = None
     text: str | None = None
     base_branch: str | None = None
+
+    @property
+    def parts(self) -> tuple[RequestPart, ...]:
+        """Parts that are to be changed."""
+        values = {
+            RequestPart.TITLE: self.title,
+            RequestPart.DRAFT_FLAG: self.is_draft,
+            RequestPart.TEXT: self.text,
+            RequestPart.BASE_BRANCH: self.base_branch,
+        }
+        return tuple(part for part, value in values.items() if value is not None)
 
 
 class ReviewVerdict(StrEnum):
@@ -141,24 +181,66 @@ class ObservedReview(Value):
     is_dismissed: bool
     url: str = ""  # of its page; "" if the forge does not say
 
+    @property
+    def identity(self) -> ForgeIdentity:
+        """Account of the reviewer."""
+        return ForgeIdentity(self.reviewer)
+
 
 class StatusState(StrEnum):
-    """State of a commit status."""
+    """State of a commit status, or conclusion of a check run. Only "success" passes a check.
+
+    A failure, an error and a timeout of the run are "failure". fanout sets the first three.
+    """
 
     SUCCESS = "success"
     PENDING = "pending"
     FAILURE = "failure"
+    NEUTRAL = "neutral"
+    SKIPPED = "skipped"
+    STALE = "stale"  # the host gave up a run that did not end
+    CANCELLED = "cancelled"
+    ACTION_REQUIRED = "action required"
 
 
 class CommitStatus(Value):
-    """Newest status of one context at a commit, by one creator."""
+    """Newest status or check run of one context (the name of a run) at a commit, by one creator."""
 
     context: str
     state: StatusState
-    creator: str
+    creator: str  # login or app
     instant: datetime
     description: str = ""
     url: str = ""
+    is_rerunnable: bool = False  # the host can run it again
+    creator_aliases: frozenset[str] = frozenset()
+
+    @property
+    def identity(self) -> ForgeIdentity:
+        """Account that set it."""
+        return ForgeIdentity(self.creator, self.creator_aliases)
+
+
+def find_newest_statuses(statuses: Iterable[CommitStatus]) -> tuple[CommitStatus, ...]:
+    """Return the newest status of each context and creator, newest first.
+
+    Statuses and check runs are one list. Of those of one instant the first given is the newest.
+    """
+    newest: dict[tuple[str, str], CommitStatus] = {}
+    for status in sorted(statuses, key=lambda it: it.instant, reverse=True):
+        newest.setdefault((status.context, status.identity.key), status)
+    return tuple(newest.values())
+
+
+class PolledRepository(Value, kw_only=True):
+    """Open pull requests of a repository, all of them, as a host showed those of many at once.
+
+    `reviews` and `statuses` have only requests and head commits of which the host showed all.
+    """
+
+    requests: tuple[ObservedRequest, ...]
+    reviews: Mapping[int, tuple[ObservedReview, ...]]  # by number of the request; oldest first
+    statuses: Mapping[str, tuple[CommitStatus, ...]]  # by head commit; newest first
 
 
 class ChangedPaths(Value):
@@ -172,22 +254,11 @@ class ChangedPaths(Value):
     paths: frozenset[str]
 
 
-class BranchFacts(Value):
-    """Rules of a branch, as far as the account of fanout may read them."""
-
-    commit: str
-    is_protected: bool
-    required_contexts: frozenset[str]
-    may_push: bool
-
-
 class RepositoryFacts(Value):
-    """Settings of a repository, and the rights of the account of fanout."""
+    """Settings of a repository."""
 
     name: RepositoryName  # the present one, if it was renamed
-    default_branch: str
     is_archived: bool
-    may_push: bool
     merge_styles: frozenset[MergeStyle]
 
 
@@ -199,10 +270,10 @@ class GuardedMerge(Value):
 
     number: int
     head_commit: str
+    head_branch: str  # deleted after the merge
     style: MergeStyle
     subject: str = ""
     body: str = ""
-    deletes_branch: bool = True
 
 
 class RequestFacts(Value, kw_only=True):
@@ -238,12 +309,14 @@ class OtherRequest(Value, kw_only=True):
 class ForgeState(Value, kw_only=True):
     """A repository as its forge shows it in one pass.
 
-    `login` is fanout's own. `branch` and `repository` are None where nothing depends on them in
-    this pass. `failure` says why nothing is known.
+    `account` is fanout's own. `branch` and `repository` are None where nothing depends on them in
+    this pass. `checks_when_merging`: the host computes by an attempt to merge whether it can.
+    `failure` says why nothing is known.
     """
 
     host: str  # "git.example.com"
-    login: str = ""
+    account: ForgeIdentity = ForgeIdentity()
+    checks_when_merging: bool = True
     repository: RepositoryFacts | None = None
     branch: BranchFacts | None = None  # rules of the Repository's branch
     requests: Mapping[str, RequestFacts] = field(default_factory=dict)  # by full ref of the head

@@ -16,7 +16,7 @@ from fanout.values import Value, as_data
 _MINUTES_IN_WORDS = 100  # beyond it, time is in hours
 # The label by which people hold requests, in each repository in which one is opened: its labels are
 # listed, and it is created. A repository that has it takes one call less; only the host knows.
-_HOLD_LABEL_CALLS = (CallKind.READ, CallKind.WRITE)
+_HOLD_LABEL_CALLS = (CallKind.READ, CallKind.CONTENT)
 
 
 class HostEstimate(Value):
@@ -91,7 +91,7 @@ def estimate_calls(
             request.closes,
         )
         kinds[limits.host] += [CallKind.CREATION] * (request.opening is not None)
-        kinds[limits.host] += [CallKind.WRITE] * sum(writes)
+        kinds[limits.host] += [CallKind.CONTENT] * sum(writes)
     opened_in = {it.remote.url for it in request_changes if it.opening is not None}
     for limits in filter(None, map(limits_of, opened_in)):
         kinds[limits.host] += _HOLD_LABEL_CALLS

@@ -1,4 +1,4 @@
-"""Limits of the calls to one host with one credential, and how long calls take under them."""
+"""Limits of the calls of one account of a host, and how long calls take under them."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -13,18 +13,34 @@ class CallKind(StrEnum):
     """Kind of a call, by the limits that hosts have for it."""
 
     READ = "read"
-    WRITE = "write"
-    CREATION = "creation"  # a write that makes something people are notified of
+    WRITE = "write"  # that makes no content: a deletion, a token
+    CONTENT = "content"  # a status, a label, a changed text, a merge
+    CREATION = "creation"  # content that people are notified of: a pull request
+
+    @property
+    def is_content(self) -> bool:
+        """Return whether it counts among the calls that make content."""
+        return self in (CallKind.CONTENT, CallKind.CREATION)
+
+    @property
+    def points(self) -> int:
+        """Return what it costs where calls have different costs, as GitHub counts them."""
+        return 1 if self is CallKind.READ else 5
 
 
 class CallLimits(Value):
-    """Limits of one host for one credential."""
+    """Limits of one account of a host; None: the host has no such limit."""
 
     calls_per_minute: int = 600
     creations_per_hour: int = 500
     write_spacing: float = 0.0  # seconds between the starts of two writes
     in_flight: int = 4
     patience: float = MINUTE  # seconds that a call waits for a limit; beyond it is deferred
+    points_per_minute: int | None = None
+    content_per_minute: int | None = None  # creations count in it
+    content_per_hour: int | None = None
+    # For estimates; how many calls of an hour are left, the answers of a host say.
+    calls_per_hour: int | None = None
 
 
 class HostLimits(Value):
@@ -34,9 +50,20 @@ class HostLimits(Value):
     limits: CallLimits
 
 
-# Gitea has no limits by default; these leave capacity for the people who use it.
 _LIMITS_BY_PROGRAM = {
-    ForgeProgram.GITEA: CallLimits(calls_per_minute=1200, creations_per_hour=1200)
+    # Gitea has no limits by default; these leave capacity for the people who use it.
+    ForgeProgram.GITEA: CallLimits(calls_per_minute=1200, creations_per_hour=1200),
+    # Of an installation or a token. The documented limits, with the advised pause between writes.
+    ForgeProgram.GITHUB: CallLimits(
+        calls_per_minute=900,
+        write_spacing=1.0,
+        points_per_minute=900,
+        content_per_minute=80,
+        content_per_hour=500,
+        calls_per_hour=5000,
+    ),
+    # Those that gitlab.com has announced for its free plan, which are the lowest.
+    ForgeProgram.GITLAB: CallLimits(calls_per_minute=100, calls_per_hour=5000),
 }
 
 
@@ -56,13 +83,22 @@ def least_seconds(limits: CallLimits, kinds: Collection[CallKind]) -> float:
     The duration of the calls themselves is not counted.
     """
     writes = sum(kind is not CallKind.READ for kind in kinds)
+    content = sum(kind.is_content for kind in kinds)
     creations = sum(kind is CallKind.CREATION for kind in kinds)
-    return max(
-        _seconds_in_windows(len(kinds), limits.calls_per_minute, MINUTE),
-        _seconds_in_windows(creations, limits.creations_per_hour, HOUR),
-        max(writes - 1, 0) * limits.write_spacing,
+    points = sum(kind.points for kind in kinds)
+    windows = (
+        (len(kinds), limits.calls_per_minute, MINUTE),
+        (len(kinds), limits.calls_per_hour, HOUR),
+        (points, limits.points_per_minute, MINUTE),
+        (content, limits.content_per_minute, MINUTE),
+        (content, limits.content_per_hour, HOUR),
+        (creations, limits.creations_per_hour, HOUR),
     )
-
-
-def _seconds_in_windows(calls: int, limit: int, period: float) -> float:
-    return max(calls - 1, 0) // limit * period
+    return max(
+        max(writes - 1, 0) * limits.write_spacing,
+        *(
+            max(used - 1, 0) // limit * period
+            for used, limit, period in windows
+            if limit is not None
+        ),
+    )

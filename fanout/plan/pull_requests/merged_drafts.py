@@ -37,7 +37,7 @@ def find_person_merges(
         if line is not None and line.state == RequestState.MERGED:
             continue  # by fanout, in the pass before, which judged it
         facts = state.find_request(variant.draft_ref)
-        if facts is None or facts.request.merged_by != state.forge.login:
+        if facts is None or not state.forge.account.is_named(facts.request.merged_by):
             merged.append(variant)
     return tuple(merged)
 

@@ -1,16 +1,14 @@
 """Status of fanout on pull requests of other people: they must not change its packages.
 
 Where a branch requires this status, somebody has to set it on every request to the branch, or none
-of them could be merged. Whether the rules of a branch require it is checked here, too.
+of them could be merged.
 """
 
 from collections.abc import Iterable
 
-from fanout.api.promotion_policy import matches_name_pattern
 from fanout.api.text_fields import fold_path
-from fanout.api.view_base import ConditionStatus
 from fanout.plan.actions import ActionKind, RepositorySubject, RequestChange, RequestStatus
-from fanout.plan.observation.observed_request import BranchFacts, StatusState
+from fanout.plan.observation.observed_request import StatusState
 from fanout.plan.pull_requests.request_plan import (
     format_status,
     shorten_description,
@@ -108,55 +106,3 @@ def plan_other_statuses(subjects: Iterable[RepositorySubject], install: str) -> 
             )
             statuses.append(replace(change, actions=(action,)))
     return OtherStatuses(tuple(statuses), tuple(warnings))
-
-
-_PATTERN_CHARACTERS = frozenset("?[{\\")  # of required contexts, beside *
-
-
-class Enforcement(Value):
-    """Answer whether a branch can change without the status of fanout, with a sentence."""
-
-    not_enforced: ConditionStatus
-    message: str
-
-
-def check_enforcement(branch: str, context: str, rules: BranchFacts) -> Enforcement:
-    """Check whether the rules of a branch require a status.
-
-    The answer goes as far as fanout's account can read the rules. It stops nothing by itself: the
-    condition `NotEnforced` reports it.
-    """
-    if not rules.is_protected:
-        return Enforcement(
-            ConditionStatus.TRUE,
-            f"the branch {branch} is not protected: who may write to the repository can merge and"
-            f" push without the status {context}",
-        )
-    if not requires_status(rules.required_contexts, context):
-        if any(_PATTERN_CHARACTERS & set(it) for it in rules.required_contexts):
-            patterns = sorted(rules.required_contexts)
-            return Enforcement(
-                ConditionStatus.UNKNOWN,
-                f"the branch {branch} requires statuses by patterns ({', '.join(patterns)}); add"
-                f" the status {context} by its name",
-            )
-        return Enforcement(
-            ConditionStatus.TRUE,
-            f"the branch {branch} does not require the status {context}; add it to the statuses"
-            " that its protection requires",
-        )
-    if rules.may_push:
-        # A push needs no status. Whether people may push too is hidden from a plain writer.
-        return Enforcement(
-            ConditionStatus.UNKNOWN,
-            f"the branch {branch} requires the status {context} for merging, but fanout's account,"
-            " and perhaps others, may push to it; forbid pushes to it",
-        )
-    return Enforcement(ConditionStatus.FALSE, f"the branch {branch} requires the status {context}")
-
-
-def requires_status(contexts: frozenset[str], context: str) -> bool:
-    """Return whether required contexts, of which some may be patterns, name a context."""
-    return any(
-        matches_name_pattern(it, context) for it in contexts if not _PATTERN_CHARACTERS & set(it)
-    )

@@ -37,6 +37,7 @@ _UNTOLD_REASONS: Final = frozenset(
         Reason.FORGE_DENIED,
         Reason.FORGE_REFUSES,
         Reason.FORGE_UNAVAILABLE,
+        Reason.MERGE_ACCEPTED,
         Reason.MERGE_AWAITED,
         Reason.NO_DRAFT,
         Reason.RATE_LIMITED,

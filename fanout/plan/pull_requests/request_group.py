@@ -12,11 +12,8 @@ from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.pull_requests.request_holds import (
-    RequestHoldInputs,
-    find_refusal_hold,
-    find_request_hold,
-)
+from fanout.plan.pull_requests.merge_holds import find_refusal_hold
+from fanout.plan.pull_requests.request_holds import RequestHoldInputs, find_request_hold
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 
 

@@ -8,8 +8,8 @@ revisions of the variants in it. They keep slot and state, and no request for th
 opened until somebody reopens it, decides `fanout resume`, or a newer revision comes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from fanout.api.gate_vocabulary import Action
 from fanout.api.promotion_policy import MergeMethod, MergeStyle, PromotionPolicy, PullRequest
@@ -21,6 +21,12 @@ from fanout.plan.evidence.review_approvals import find_standing_approvals
 from fanout.plan.observation.observed_request import RequestFacts, RequestState
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryState
 from fanout.plan.observed_variant import DeclinedRequest, ObservedVariant
+from fanout.plan.pull_requests.merge_holds import (
+    REFUSAL_PAUSE,
+    find_acceptance_hold,
+    find_merge_hold,
+    find_refusal_hold,
+)
 from fanout.plan.records.policy_status import RecordedStatus, RequestKey, RequestLine
 from fanout.values import Value, field, replace
 
@@ -30,7 +36,8 @@ def is_closed_by_person(state: RepositoryState, ref: str) -> bool:
     facts = state.find_request(ref)
     if state.forge is None or facts is None:
         return False
-    return facts.request.state is RequestState.CLOSED and facts.closed_by != state.forge.login
+    is_closed = facts.request.state is RequestState.CLOSED
+    return is_closed and not state.forge.account.is_named(facts.closed_by)
 
 
 def find_declined(variants: Sequence[ObservedVariant]) -> Mapping[RequestKey, Mapping[str, str]]:
@@ -144,7 +151,6 @@ def describe_declined_hold(
 
 
 HOLD_LABEL = "fanout/hold"
-_REFUSAL_PAUSE = timedelta(minutes=1)  # before a forge that refused is asked again
 
 
 class RequestSettings(Value):
@@ -179,7 +185,7 @@ class RequestHoldInputs(Value):
             return False
         if hold != find_refusal_hold(facts, line):
             return False
-        return line.refused + _REFUSAL_PAUSE <= self.now or facts.request.updated > line.refused
+        return line.refused + REFUSAL_PAUSE <= self.now or facts.request.updated > line.refused
 
 
 def find_label_hold(facts: RequestFacts) -> Hold | None:
@@ -216,7 +222,8 @@ def find_request_hold(
         )
     if not head or request.head_commit != head:
         return _pending_hold("the forge and Git show different heads of its pull request")
-    if (hold := find_label_hold(facts)) is not None:
+    hold = find_label_hold(facts) or find_acceptance_hold(forge.host, request)
+    if hold is not None:
         return hold
     if inputs.settings.merge is MergeMethod.MANUAL:
         sentence = f"its pull request {facts.request.number} is ready to be merged by a person"
@@ -224,39 +231,11 @@ def find_request_hold(
         return Hold(Reason.MERGE_AWAITED, sentence, actor)
     line = inputs.lines.get((state.identity, head_ref))
     style = inputs.settings.choose_style(state, head_ref)
-    if forge.repository is not None and style not in forge.repository.merge_styles:
-        sentence = (
-            f"{forge.repository.name} forbids merging by {style}; allow it there or change"
-            " mergeStyle"
-        )
-        return Hold(Reason.MERGE_STYLE_FORBIDDEN, sentence, plan_wording.ADMINISTRATOR)
-    return find_refusal_hold(facts, line)
+    return find_merge_hold(forge, facts, line, style)
 
 
 def _pending_hold(sentence: str) -> Hold:
     return Hold(Reason.REQUEST_PENDING, sentence, plan_wording.NEXT_RUN)
-
-
-def find_refusal_hold(facts: RequestFacts, line: RequestLine | None) -> Hold | None:
-    """Return the hold of a request whose head the forge has refused to merge, or None.
-
-    It stands until the forge takes the merge, or the branch has another head. It has no end that
-    time brings: most refusals last until a person does something.
-    """
-    if line is None or line.refused is None or line.head != facts.request.head_commit:
-        return None
-    return Hold(
-        line.refusal_reason,
-        line.refusal,
-        "whoever can meet what the forge asks for; each pass asks it again",
-        line.refused_since or line.refused,
-    )
-
-
-def find_retry_time(lines: Iterable[RequestLine], now: datetime) -> datetime | None:
-    """Return when the first of the refused merges is asked for again, or None."""
-    times = (it.refused + _REFUSAL_PAUSE for it in lines if it.refused is not None)
-    return min((it for it in times if it > now), default=None)
 
 
 def find_join_hold(variant: ObservedVariant, draft: OpenDraft) -> Hold | None:

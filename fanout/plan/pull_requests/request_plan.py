@@ -153,7 +153,8 @@ def _plan_open(
         edit = RequestEdit()  # nobody waits for the text of what is merged now: a call less
     # Guarded by the observed head; its message is filled in later.
     style = settings.choose_style(group.state, group.ref)
-    merge = GuardedMerge(request.number, _head_commit(group), style)
+    branch = group.ref.removeprefix("refs/heads/")
+    merge = GuardedMerge(request.number, _head_commit(group), branch, style)
     return replace(
         change,
         request=request,

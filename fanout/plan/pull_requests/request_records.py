@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from fanout.plan.changes.planned_sets import PlannedSet
 from fanout.plan.evidence.review_approvals import find_rejections
@@ -153,11 +154,13 @@ def apply_result(line: RequestLine | None, latest: RequestLine) -> RequestLine |
     if line is None or line.number != latest.number:
         line = _begin_line(line, latest.number, latest.url)
     if latest.head and latest.head != line.head:
-        line = replace(line, refused=None, refused_since=None, refusal_reason="", refusal="")
+        line = replace(line, **_NO_ANSWER)
     if latest.head:
         line = replace(line, head=latest.head, status=latest.status)
     if latest.state == RequestState.MERGED:
         return replace(line, state=latest.state)
+    if latest.accepted is not None:
+        return replace(line, **{**_NO_ANSWER, "accepted": latest.accepted})
     if latest.refused is None:  # the forge was not asked to merge, or did not answer
         return line
     return replace(
@@ -166,4 +169,17 @@ def apply_result(line: RequestLine | None, latest: RequestLine) -> RequestLine |
         refused_since=line.refused_since or line.refused or latest.refused,
         refusal_reason=latest.refusal_reason,
         refusal=latest.refusal,
+        retryable=latest.retryable,
+        accepted=None,
     )
+
+
+# What a line says of the forge's answers to merges, before there is any.
+_NO_ANSWER: Mapping[str, Any] = {
+    "refused": None,
+    "refused_since": None,
+    "refusal_reason": "",
+    "refusal": "",
+    "retryable": False,
+    "accepted": None,
+}

@@ -141,10 +141,11 @@ class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
 
     `state` is a RequestState. Of one that a person closed, `declined` has the variants in it and
     their revisions, `closed` the instant, and `closed_by` the person as `<host>/<login>`, or "" if
-    nothing tells who. `refused` is when the forge last refused to merge
-    that head, with the reason and its words. `earlier` are the closed ones in place of which it was
-    opened, from the same branch or from one where its drafts were before: changes that people
-    requested there hold it, too. Before it is opened a line has these alone, and the number 0.
+    nothing tells who. `refused` is when the forge last refused to merge that head, with the reason
+    and its words, `retryable` whether it may merge in a moment by its own words. `earlier` are the
+    closed ones in place of which it was opened, from the same branch or from one where its drafts
+    were before: changes that people requested there hold it, too. Before it is opened a line has
+    these alone, and the number 0.
     """
 
     number: int = 0
@@ -159,6 +160,8 @@ class RequestLine(Value, kw_only=True, forbid_unknown_fields=True):
     refused_since: Instant | None = None  # the first refusal of that head
     refusal_reason: str = ""
     refusal: str = ""
+    retryable: bool = False
+    accepted: Instant | None = None  # when the forge last accepted the merge of that head
     earlier: tuple[int, ...] = ()  # numbers
 
 

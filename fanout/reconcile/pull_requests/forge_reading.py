@@ -10,6 +10,7 @@ from fanout.errors import InvalidInput, Unavailable
 from fanout.plan.commit_statement import CommitStatement
 from fanout.plan.evidence.due_checks import StatusSubject, find_awaited_commits
 from fanout.plan.evidence.review_approvals import find_rejections
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import (
     CommitStatus,
     ForgeState,
@@ -21,7 +22,15 @@ from fanout.plan.observation.observed_request import (
 )
 from fanout.plan.observation.repository_state import RepositoryState
 from fanout.plan.records.policy_status import RequestLine
-from fanout.ports import BranchReader, ClosingReader, Forge, GitStore, ReviewReader, StatusStore
+from fanout.ports import (
+    BranchReader,
+    ClosingReader,
+    Forge,
+    GitStore,
+    RequestMerger,
+    ReviewReader,
+    StatusStore,
+)
 from fanout.reconcile.observation.set_reader import is_statement_for, read_packages
 from fanout.reconcile.pull_requests.request_memo import (
     HeadMemo,
@@ -55,6 +64,21 @@ class HostedRepository(Value, kw_only=True):
         return self.state.branch.removeprefix(_BRANCH)
 
 
+def checks_when_merging(forge: Forge) -> bool:
+    """Return whether an attempt to merge tells what the forge does not know before."""
+    return not isinstance(forge, RequestMerger) or forge.checks_when_merging
+
+
+def may_change_unseen(head: HeadMemo, forge: Forge) -> bool:
+    """Return whether the forge may show the request otherwise although no search shows a change.
+
+    What it holds back is asked in each pass, or nobody would see that it does not any more.
+    """
+    return head.facts is not None and head.facts.request.may_change_unseen(
+        checks_when_merging=checks_when_merging(forge)
+    )
+
+
 @dataclass(slots=True)
 class ForgeReader:
     """Reader of one repository in one pass. `instant` is the host's time before all readings."""
@@ -70,6 +94,11 @@ class ForgeReader:
     def repository_memo(self) -> RepositoryMemo:
         """Return what was read of the repository before."""
         return self.memo.repository(self.repository.name)
+
+    @property
+    def account(self) -> ForgeIdentity:
+        """Return the account of fanout on the host."""
+        return self.repository.forge.identify(self.memo.login)
 
     def read_state(self) -> ForgeState:
         """Return the repository as its forge shows it. Raises FanoutError."""
@@ -98,7 +127,8 @@ class ForgeReader:
             statuses = {it: tuple(forge.statuses(repository.name, it)) for it in sorted(commits)}
         return ForgeState(
             host=forge.host,
-            login=self.memo.login,
+            account=self.account,
+            checks_when_merging=checks_when_merging(forge),
             repository=settings.repository if settings and is_recent else None,
             branch=settings.branch if settings else None,
             requests=requests,
@@ -140,6 +170,9 @@ class ForgeReader:
                     earlier=self._list_earlier(ref, number),
                 )
                 and not (has_unread and head.facts is None)
+                and not may_change_unseen(head, repository.forge)
+                # No host is known to update a request when it accepts the merge.
+                and not (ref in recorded and recorded[ref].accepted is not None)
             ):
                 heads[ref] = head
             else:
@@ -205,7 +238,7 @@ class ForgeReader:
         of_head = [it for it in opened if it.head_branch == ref.removeprefix(_BRANCH)]
         own = next((it for it in of_head if it.base_branch == base), None)
         number = closed_number or self._recorded_number(ref)
-        moved = [it for it in of_head if own is None and it.author == self.memo.login]
+        moved = [it for it in of_head if own is None and self.account.is_named(it.author)]
         if moved:
             own = next((it for it in moved if it.number == number), moved[0])
         elif own is None and number is not None:

@@ -12,12 +12,22 @@ from datetime import datetime
 from functools import partial
 from threading import Lock
 
+from fanout.api.reasons import Reason
 from fanout.errors import Conflict, FanoutError, RateLimited, Unavailable, Waiting
 from fanout.plan.actions import ActionKind, RequestChange
+from fanout.plan.observation.merge_outcome import (
+    Accepted,
+    MergeOutcome,
+    RefusalKind,
+    Refused,
+)
 from fanout.plan.observation.observed_request import (
     CommitStatus,
+    GuardedMerge,
     ObservedRequest,
     RepositoryName,
+    RequestEdit,
+    RequestPart,
     RequestState,
 )
 from fanout.plan.observation.repository_state import PushedChange
@@ -26,6 +36,7 @@ from fanout.plan.pull_requests.request_plan import format_status
 from fanout.plan.records.policy_status import RequestLine
 from fanout.ports import Forge, ForgeDirectory, RequestMerger, StatusStore
 from fanout.telemetry.error_isolation import run_isolated
+from fanout.values import replace
 
 _WORKERS = 8  # requests that are worked on at once; each host admits fewer
 
@@ -35,8 +46,8 @@ class RequestOutcome:
     """Outcome of one change: the errors of its calls by kind of action, and the request.
 
     `line` is what to record of the request, or None where none is known. It has a head and a status
-    if the status was set, a refusal if a merge was refused, and is closed if fanout closed it.
-    Actions without an error were done.
+    if the status was set, what the host made of a merge unless it merged, and is closed if fanout
+    closed it. Actions without an error were done: a merge that the host only accepted has one.
     """
 
     _: KW_ONLY
@@ -107,6 +118,7 @@ class _RequestRun:
     _head: str = ""  # of the branch after the push
     _request: ObservedRequest | None = None
     _status_head: str = ""  # where the status was set
+    _merge_outcome: MergeOutcome | None = None
 
     def find_head(self, push_result: PushedChange | FanoutError | None) -> None:
         """Find the head of the branch; a failed push fails all calls that are about its result."""
@@ -148,11 +160,7 @@ class _RequestRun:
             return
         self._make(ActionKind.MERGE_REQUEST)
         error = self.outcome.errors.get(ActionKind.MERGE_REQUEST)
-        # A call that was not made is no refusal: the next pass plans it again.
-        refusal = None
-        if isinstance(error, Waiting) and not isinstance(error, RateLimited):
-            refusal = error
-        self._note(RequestState.MERGED if error is None else RequestState.OPEN, refusal)
+        self._note(RequestState.MERGED if error is None else RequestState.OPEN, error)
 
     def _make(self, kind: ActionKind) -> None:
         """Make the calls of a kind if they are wanted and possible, and keep their error."""
@@ -172,15 +180,13 @@ class _RequestRun:
         if kind is ActionKind.OPEN_REQUEST:
             assert change.opening is not None, "it is to be opened"
             self._request = forge.open_request(repository, change.opening)
-            self._add_labels(forge, repository)
-            if change.reviewers:
-                number = self._request.number
-                unknown = forge.request_reviews(repository, number, change.reviewers)
-                self.outcome.unknown_reviewers = tuple(sorted(unknown))
+            failures = self._add_labels(forge, repository) | self._ask_reviewers(forge, repository)
+            raise_failures(failures, "it was opened")
         elif kind is ActionKind.UPDATE_REQUEST:
-            if self._request is not None and change.edit is not None:
-                forge.edit_request(repository, self._request, change.edit)
-            self._add_labels(forge, repository)
+            failures = self._edit(forge, repository) | self._add_labels(forge, repository)
+            wanted = len(change.edit.parts if change.edit is not None else ())
+            is_partial = len(failures) < wanted + bool(change.added_labels)
+            raise_failures(failures, "it was changed" if is_partial else "")
         elif kind is ActionKind.SET_STATUS:
             assert change.status is not None, "it is to be set"
             if not self._head:
@@ -207,17 +213,66 @@ class _RequestRun:
                 raise Unavailable(
                     "the forge cannot merge pull requests through its API", reason="ForgeRefuses"
                 )
-            forge.merge_request(repository, change.merge)
+            self._merge_outcome = forge.merge_request(repository, change.merge)
+            check_merge(repository, change.merge, self._merge_outcome)
 
-    def _add_labels(self, forge: Forge, repository: RepositoryName) -> None:
-        if self._request is not None and self.change.added_labels:
-            with self.label_lock:
-                forge.add_labels(repository, self._request, self.change.added_labels)
+    def _edit(self, forge: Forge, repository: RepositoryName) -> dict[RequestPart, FanoutError]:
+        """Make the edit; return the parts that failed."""
+        request, edit = self._request, self.change.edit
+        if request is None or edit is None:
+            return {}
 
-    def _note(self, state: RequestState, refusal: Waiting | None = None) -> None:
+        def write(rest: RequestEdit) -> Mapping[RequestPart, FanoutError]:
+            return forge.edit_request(repository, request, rest) if rest.parts else {}
+
+        failures: dict[RequestPart, FanoutError] = {}
+        texts = {RequestPart.TITLE: "title", RequestPart.TEXT: "text"}
+        if not forge.keeps_text_versions and not texts.keys().isdisjoint(edit.parts):
+            present = run_isolated(partial(forge.request, repository, request.number))
+            if isinstance(present, FanoutError):
+                return dict.fromkeys(edit.parts, present)
+            for part, name in texts.items():
+                if part in edit.parts and getattr(present, name, None) != getattr(request, name):
+                    problem = f"pull request {request.number} of {repository} is not as observed"
+                    failures[part] = Conflict(problem, reason="RemoteMoved")
+                    edit = replace(edit, **{name: None})
+        result = run_isolated(partial(write, edit))
+        if isinstance(result, FanoutError):
+            return failures | dict.fromkeys(edit.parts, result)
+        return failures | dict(result)
+
+    def _add_labels(
+        self, forge: Forge, repository: RepositoryName
+    ) -> dict[RequestPart, FanoutError]:
+        request, labels = self._request, self.change.added_labels
+        if request is None or not labels:
+            return {}
+        with self.label_lock:
+            error = run_isolated(partial(forge.add_labels, repository, request, labels))
+        return {RequestPart.LABELS: error} if isinstance(error, FanoutError) else {}
+
+    def _ask_reviewers(
+        self, forge: Forge, repository: RepositoryName
+    ) -> dict[RequestPart, FanoutError]:
+        request, reviewers = self._request, self.change.reviewers
+        if request is None or not reviewers:
+            return {}
+        unknown = run_isolated(
+            partial(forge.request_reviews, repository, request.number, reviewers)
+        )
+        if isinstance(unknown, FanoutError):
+            return {RequestPart.REVIEWERS: unknown}
+        self.outcome.unknown_reviewers = tuple(sorted(unknown))
+        return {}
+
+    def _note(self, state: RequestState, merge_error: FanoutError | None = None) -> None:
         if self._request is None:
             return
         status = self.change.status
+        # A call that was not made or not answered is no refusal: the next pass plans it again.
+        outcome = self._merge_outcome
+        refused = outcome if isinstance(outcome, Refused) else None
+        refusal = merge_error if refused is not None else None
         self.outcome.line = RequestLine(
             number=self._request.number,
             state=state.value,
@@ -227,4 +282,55 @@ class _RequestRun:
             refused=self.now if refusal is not None else None,
             refusal_reason=str(refusal.reason) if refusal is not None else "",
             refusal=refusal.problem if refusal is not None else "",
+            retryable=refused is not None and refused.is_retryable,
+            accepted=self.now if isinstance(outcome, Accepted) else None,
         )
+
+
+def raise_failures(failures: Mapping[RequestPart, FanoutError], done: str) -> None:
+    """Raise one error about the parts of a request that failed, if any did.
+
+    `done` says what was done all the same; "" where nothing was. A call that a limit prevented is
+    no failure, so that another error goes before it.
+    """
+    parts: dict[str, list[RequestPart]] = {}
+    for part, error in failures.items():
+        # The instants of limits differ between calls.
+        words = error.problem if isinstance(error, RateLimited) else str(error)
+        parts.setdefault(words, []).append(part)
+    if not parts:
+        return
+    errors = list(failures.values())
+    if not done and len(parts) == 1:
+        raise errors[0]
+    sentences = [f"its {', '.join(names)} failed: {words}" for words, names in parts.items()]
+    problem = "; ".join(sentences)
+    if done:
+        problem = f"{done}, but {problem}"
+    limits = [it for it in errors if isinstance(it, RateLimited)]
+    if len(limits) == len(errors):
+        raise RateLimited(problem, until=max(it.until for it in limits))
+    first = next(it for it in errors if not isinstance(it, RateLimited))
+    raise type(first)(problem, reason=first.reason)
+
+
+def check_merge(repository: RepositoryName, merge: GuardedMerge, outcome: MergeOutcome) -> None:
+    """Raise Waiting, with what the host says, unless it has merged the request."""
+    where = f"pull request {merge.number} of {repository}"
+    if isinstance(outcome, Accepted):
+        raise Waiting(f"{where} is {outcome.describe()}", reason=Reason.MERGE_ACCEPTED)
+    if not isinstance(outcome, Refused):
+        return
+    if outcome.kind is RefusalKind.STYLE_FORBIDDEN:
+        raise Waiting(
+            f"{repository} does not allow to merge by {merge.style}",
+            reason=outcome.reason,
+            remedy="allow it in the repository's settings, or set mergeStyle",
+        )
+    remedy = ""
+    if outcome.kind is RefusalKind.SIGNATURE_REQUIRED:
+        remedy = "let the host sign its merges, or remove the rule that requires signatures"
+    elif outcome.kind is RefusalKind.QUEUE_REQUIRED:
+        remedy = "allow fanout's account to merge past the merge queue"
+    problem = f"{where} cannot be merged now: {outcome.words}"
+    raise Waiting(problem, reason=outcome.reason, remedy=remedy)

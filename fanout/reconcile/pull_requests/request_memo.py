@@ -8,15 +8,16 @@ than two seconds before its reading. All instants here are of the host's own clo
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from fanout.disk_cache import read_cache_value, write_cache_file
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ObservedRequest,
+    PolledRepository,
     RepositoryFacts,
     RepositoryName,
     RequestFacts,
@@ -163,7 +164,7 @@ class RepositoryMemo:
 
 @dataclass(slots=True)
 class HostMemo:
-    """Facts that were read from one host with one credential."""
+    """Facts that were read from one host for one account."""
 
     login: str = ""
     searched: datetime | None = None  # instant of the last search
@@ -205,6 +206,39 @@ class HostMemo:
             else:
                 memo.unread_numbers.add(match.number)
 
+    def mark_polled(
+        self,
+        repositories: Iterable[RepositoryName],
+        polled: Mapping[RepositoryName, PolledRepository],
+    ) -> None:
+        """Mark what a poll of these repositories shows to have changed, so that it is read again.
+
+        What a poll did not show is read anew. Other than a search, it also shows what makes no
+        update of a request.
+        """
+        for name in repositories:
+            memo, shown = self.repositories.get(str(name).lower()), polled.get(name)
+            if memo is None or shown is None:
+                self.repositories.pop(str(name).lower(), None)
+                continue
+            requests = {it.number: it for it in shown.requests}
+            for ref, head in memo.heads.items():
+                if head.facts is None:
+                    continue
+                former = head.facts.request
+                request = requests.pop(former.number, None)
+                if request is None and former.state is not RequestState.OPEN:
+                    continue  # it is still over
+                reviews = shown.reviews.get(former.number, ())
+                if request != former or not set(reviews) <= set(head.facts.reviews):
+                    memo.heads[ref] = replace(head, read=LONG_AGO)
+            foreign = {it.number for head in memo.heads.values() for it in head.foreign_requests}
+            memo.unread_numbers |= {
+                it.number
+                for it in requests.values()
+                if it.author == self.login and it.number not in foreign
+            }
+
 
 @dataclass(slots=True)
 class RequestMemos:
@@ -219,7 +253,7 @@ class RequestMemos:
     _memos: dict[str, HostMemo] = field(default_factory=dict)  # by digest of the account
 
     def host(self, account_digest: str) -> HostMemo:
-        """Return the memo of a host and credential, read from disk when first asked for."""
+        """Return the memo of an account of a host, read from disk when first asked for."""
         if account_digest not in self._memos:
             memo = None
             if self.directory is not None:

@@ -16,8 +16,8 @@ from fanout.api.git_repository import ForgeType, Repository
 from fanout.errors import ErrorLocation, FanoutError, InvalidInput
 from fanout.plan.changes.next_drafts import draft_branch
 from fanout.plan.evidence.due_checks import StatusSubject, has_status_checks
+from fanout.plan.observation.branch_rules import BranchFacts
 from fanout.plan.observation.observed_request import (
-    BranchFacts,
     ForgeState,
     ObservedRequest,
     OtherRequest,
@@ -28,10 +28,10 @@ from fanout.plan.observation.repository_state import (
     RepositoryAccess,
     RepositoryState,
 )
+from fanout.plan.pull_requests.branch_enforcement import requires_status
 from fanout.plan.pull_requests.other_requests import (
     build_other_status,
     find_changed_packages,
-    requires_status,
 )
 from fanout.plan.pull_requests.request_plan import format_status, status_context
 from fanout.plan.records.policy_status import RequestLine
@@ -41,12 +41,17 @@ from fanout.ports import (
     Forge,
     ForgeDirectory,
     GitStore,
+    RequestPoll,
     RequestSearch,
     StatusStore,
 )
 from fanout.reconcile.observation.repository_access import build_remote
 from fanout.reconcile.pass_scope import PassScope
-from fanout.reconcile.pull_requests.forge_reading import ForgeReader, HostedRepository
+from fanout.reconcile.pull_requests.forge_reading import (
+    ForgeReader,
+    HostedRepository,
+    may_change_unseen,
+)
 from fanout.reconcile.pull_requests.request_memo import (
     LONG_AGO,
     RACY_PERIOD,
@@ -138,12 +143,20 @@ class RequestObserver:
         """
         located = [self.forges.forge_of(url) for url in urls]
         instants: dict[str, datetime] = {}
-        for account_digest, forge in {it.account_digest: it for it, _ in located}.items():
+        names: dict[str, list[RepositoryName]] = {}
+        forges: dict[str, Forge] = {}
+        for forge, name in located:
+            names.setdefault(forge.account_digest, []).append(name)
+            forges[forge.account_digest] = forge
+        for account_digest, forge in list(forges.items()):
             memo = self.memos.host(account_digest)
             if memo.searched is None:
                 return ""
-            instants[account_digest] = _search(forge, memo)
-            if not memo.is_settled():
+            forges[account_digest], instants[account_digest] = _search(
+                forge, memo, names[account_digest]
+            )
+            heads = (it for known in memo.repositories.values() for it in known.heads.values())
+            if not memo.is_settled() or any(may_change_unseen(it, forge) for it in heads):
                 return ""
 
         def is_same(forge: Forge, name: RepositoryName) -> bool:
@@ -151,8 +164,8 @@ class RequestObserver:
             readings = [it.read for it in (memo.settings, memo.rules) if it is not None]
             if readings and instants[forge.account_digest] - max(readings) >= _RULES_AGE:
                 return False
-            known = memo.listing_digest
-            return known is None or digest_listing(forge.open_requests(name)) == known
+            known, seen = memo.listing_digest, forges[forge.account_digest]
+            return known is None or digest_listing(seen.open_requests(name)) == known
 
         with ThreadPoolExecutor(_CALLS_AT_ONCE) as threads:
             if not all(threads.map(is_same, *zip(*located, strict=True))):
@@ -219,10 +232,13 @@ class RequestObserver:
     def _read_host(self, repositories: Sequence[HostedRepository]) -> Mapping[int, ForgeState]:
         forge = repositories[0].forge
         memo = self.memos.host(forge.account_digest)
-        instant = run_isolated(partial(_search, forge, memo))
-        if isinstance(instant, FanoutError):
-            failed = ForgeState(host=forge.host, login=memo.login, failure=instant)
+        names = [it.name for it in repositories]
+        searched = run_isolated(partial(_search, forge, memo, names))
+        account = forge.identify(memo.login)
+        if isinstance(searched, FanoutError):
+            failed = ForgeState(host=forge.host, account=account, failure=searched)
             return {id(it.state): failed for it in repositories}
+        seen, instant = searched
 
         def read(repository: HostedRepository) -> ForgeState:
             reader = ForgeReader(
@@ -230,7 +246,7 @@ class RequestObserver:
                 install=self.install,
                 memo=memo,
                 instant=instant,
-                repository=repository,
+                repository=replace(repository, forge=seen),
             )
             try:
                 with BARRIER:
@@ -239,7 +255,7 @@ class RequestObserver:
                     others = OtherRequestReader(reader).read_requests()
                     return replace(state, other_requests=others)
             except FanoutError as error:
-                return ForgeState(host=forge.host, login=memo.login, failure=error)
+                return ForgeState(host=forge.host, account=account, failure=error)
 
         with ThreadPoolExecutor(min(_CALLS_AT_ONCE, len(repositories))) as threads:
             states = threads.map(read, repositories)
@@ -248,10 +264,13 @@ class RequestObserver:
         return host_states
 
 
-def _search(forge: Forge, memo: HostMemo) -> datetime:
-    """Mark what changed on the host in its memo; return the host's time before all readings.
+def _search(
+    forge: Forge, memo: HostMemo, repositories: Sequence[RepositoryName]
+) -> tuple[Forge, datetime]:
+    """Mark what changed on the host in its memo; return the forge to read the repositories with.
 
-    Of a host that cannot be searched, or does not say its time, all is read in each pass.
+    With it the host's time before all readings. Of a host that can neither be searched nor polled,
+    or does not say its time, all is read in each pass.
     """
     if not memo.login:
         memo.login = forge.login()
@@ -262,9 +281,13 @@ def _search(forge: Forge, memo: HostMemo) -> datetime:
         searched = forge.search_requests(since)
         memo.mark_changed(searched.matches)
         instant = memo.searched = searched.instant
+    elif isinstance(forge, RequestPoll):
+        forge, polled, instant = forge.poll_requests(repositories)
+        memo.mark_polled(repositories, polled)
+        memo.searched = instant
     if instant is None:
         memo.repositories.clear()
-    return instant or LONG_AGO
+    return forge, instant or LONG_AGO
 
 
 def _find_released(
@@ -318,7 +341,8 @@ class OtherRequestReader(Value):
         others: dict[int, OtherRequestMemo] = {}
         requests: list[OtherRequest] = []
         listing_digest = None
-        if rules is not None and requires_status(rules.required_contexts, context):
+        account = self.reader.account
+        if rules is not None and requires_status(rules.required_statuses, context, account):
             listed = repository.forge.open_requests(repository.name)
             wanted = [
                 it
