@@ -85,8 +85,8 @@ def test_a_host_that_nobody_listed():
 
 
 def test_a_program_without_a_client_yet():
-    with pytest.raises(InvalidInput, match="github is not supported yet"):
-        hosts(type="github")[0].forge_of("https://git.example.com/org/edge.git")
+    with pytest.raises(InvalidInput, match="gitlab is not supported yet"):
+        hosts(type="gitlab")[0].forge_of("https://git.example.com/org/edge.git")
 
 
 def test_a_certificate_authority_that_is_none():

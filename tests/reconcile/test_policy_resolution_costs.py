@@ -86,7 +86,7 @@ def test_sound_policies_behind_costly_ones_of_their_namespace_have_their_values_
         assert (
             f"left for the next pass, because texts of {names} exceeded limits" in failure.problem
         )
-        evaluations = sandbox._counters.read()["evaluations"]
+        evaluations = sandbox._expressions._counters.read()["evaluations"]
         assert evaluations - before <= MAX_NEW_EXCESSES + 3
         before = evaluations
     resolved = resolve(3)
