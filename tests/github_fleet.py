@@ -6,6 +6,7 @@ FanoutConfiguration. What people do has the names of `forge_fleet`, so that one 
 """
 
 import contextlib
+import itertools
 import os
 import shlex
 import subprocess
@@ -27,6 +28,7 @@ from fanout.cli.startup import Program
 from fanout.plan.pull_requests import call_limits
 from fanout.values import replace
 
+NUMBERS = itertools.count(1)
 PEOPLE = ("ada", "ann", "bob")
 SECRET = "github"
 # What docs/guides/github.md names.
@@ -53,7 +55,7 @@ CONFIGURATION = """\
 apiVersion: fanout.dev/v1alpha1
 kind: FanoutConfiguration
 installId: {install}
-concurrency: 4
+concurrency: {concurrency}
 forges:
 - {{host: "{host}", type: github, api: "{api}", secretRef: {{name: {secret}}}}}
 """
@@ -111,7 +113,7 @@ class GitHubFleet(Fleet):
     github: GitHub = field(kw_only=True)
     installation: Installation = field(kw_only=True)
     token: str = field(kw_only=True)
-    owner: str = "acme"
+    owner: str = field(kw_only=True)
     bot: str = "fanout[bot]"
     install: str = field(default="default", kw_only=True)
     seen_calls: int = field(default=0, kw_only=True)
@@ -122,19 +124,24 @@ class GitHubFleet(Fleet):
     ) -> Self:
         """Build on the server."""
         app = github.state.apps.get("fanout") or github.app("fanout")
-        installation = github.installation(app, cls.owner, permissions=PERMISSIONS)
+        owner = f"acme-{next(NUMBERS)}"
+        installation = github.installation(app, owner, permissions=PERMISSIONS)
         token = github.token(installation)
-        fleet = cls(root, github=github, installation=installation, token=token)
+        fleet = cls(root, github=github, installation=installation, token=token, owner=owner)
         fleet.now = datetime.now(UTC).replace(microsecond=0)
         fleet.configure()
         fleet.populate(sites)
         fleet.calls()
         return fleet
 
-    def configure(self) -> None:
+    def configure(self, *, concurrency: int = 4) -> None:
         """Write the FanoutConfiguration."""
         text = CONFIGURATION.format(
-            install=self.install, host=self.github.host, api=self.github.api, secret=SECRET
+            install=self.install,
+            concurrency=concurrency,
+            host=self.github.host,
+            api=self.github.api,
+            secret=SECRET,
         )
         path = self.root / "config.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)

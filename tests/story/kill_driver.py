@@ -19,11 +19,17 @@ import git.cmd  # noqa: F401
 import fanout.cli.verbs.promote
 import fanout.cli.verbs.remove
 import fanout.cli.verbs.sweep  # noqa: F401
+from fanout.api.fanout_configuration import ForgeProgram
 from fanout.cli.main import run_arguments
 from fanout.forge.forge_http import ForgeHttp
 from fanout.git.git_command import GitProgram
 from fanout.git.pack import PackWriter
+from fanout.plan.pull_requests import call_limits
+from fanout.values import replace
 
+# The double of GitHub asks for no second between two writes.
+LIMITS = call_limits._LIMITS_BY_PROGRAM
+LIMITS[ForgeProgram.GITHUB] = replace(LIMITS[ForgeProgram.GITHUB], write_spacing=0.0)
 EFFECTS = [(GitProgram, "run"), (PackWriter, "finish"), (ForgeHttp, "send")]
 
 

@@ -12,9 +12,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import pytest
@@ -22,11 +23,11 @@ from fleet import PACKAGE, Repo
 from forge_fleet import ForgeFleet
 from forge_proxy import ForgeProxy, proxying
 from gitea_server import Gitea
+from github_fleet import GitHubFleet
+from github_server import running_github
 from killing import killer
 
 from fanout.git.mirror_store import MirrorStore
-
-pytestmark = pytest.mark.forge
 
 KILLS, SEED = int(os.environ.get("KILLS", "6")), int(os.environ.get("SEED", "1"))
 TRIES = 20
@@ -67,7 +68,15 @@ def build(
     stages: str = TWO_STAGES,
     **options: Any,
 ) -> ForgeFleet:
-    fleet = ForgeFleet.on(gitea, root, sites, **options)
+    return declare(ForgeFleet.on(gitea, root, sites, **options), sites, stages)
+
+
+def declare(
+    fleet: ForgeFleet,
+    sites: dict[str, tuple[str, str]] = SITES,
+    stages: str = TWO_STAGES,
+) -> ForgeFleet:
+    """Write the policy of a company with these sites."""
     targets = [
         f"{{repositories: [{{name: {repository}, packageNames: [sites/{name}]}}],"
         f" template: {{stage: {stage}}}}}"
@@ -142,10 +151,26 @@ def check_requests(fleet: ForgeFleet, revisions: int = 2) -> None:
         fleet.repos[name].fsck()
 
 
+HOSTS = [pytest.param("gitea", marks=pytest.mark.forge), "github"]
+Builder = Callable[[Path], ForgeFleet]
+
+
+@pytest.fixture(scope="module", params=HOSTS)
+def build_on(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Builder]:
+    """A function that makes a company on one of the hosts, in a directory."""
+    if request.param == "gitea":
+        yield partial(build, request.getfixturevalue("gitea"))
+    else:
+        with running_github(tmp_path_factory.mktemp("github") / "server") as github:
+            yield lambda root: declare(cast(ForgeFleet, GitHubFleet.on(github, root, SITES)))
+
+
 @pytest.fixture(scope="module")
-def undisturbed(gitea: Gitea, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, object]:
+def undisturbed(build_on: Builder, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, object]:
     """How many effects the passes have that nobody disturbs, and what they come to."""
-    fleet = build(gitea, tmp_path_factory.mktemp("undisturbed") / "fleet")
+    fleet = build_on(tmp_path_factory.mktemp("undisturbed") / "fleet")
     effects: list[int] = []
     with mock.patch.dict(os.environ, fleet.environment()):
         killing = killer(fleet)
@@ -192,7 +217,7 @@ def forget(fleet: ForgeFleet) -> None:
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + KILLS // 2))
 def test_passes_that_are_killed_leave_no_second_request(
-    gitea: Gitea, tmp_path: Path, undisturbed: tuple[int, object], seed: int
+    build_on: Builder, tmp_path: Path, undisturbed: tuple[int, object], seed: int
 ):
     """Two kills, each between two calls, pushes or other commands of git.
 
@@ -200,7 +225,7 @@ def test_passes_that_are_killed_leave_no_second_request(
     """
     total, wanted = undisturbed
     first, second = sorted(random.Random(seed).sample(range(1, total + 1), 2))
-    fleet, waits = build(gitea, tmp_path / "fleet"), [first, second - first]
+    fleet, waits = build_on(tmp_path / "fleet"), [first, second - first]
 
     def sweep() -> None:
         status, effects = killing.run(waits[0] if waits else 0, "sweep")
@@ -257,6 +282,7 @@ def sweep_on(fleet: ForgeFleet, machine: str) -> None:
     assert process.returncode == 0, printed
 
 
+@pytest.mark.forge
 @pytest.mark.parametrize("act", ["close", "delete"])
 def test_a_request_closed_by_a_person_after_a_kill_stays_closed(
     gitea: Gitea, tmp_path: Path, act: str
@@ -289,6 +315,7 @@ def test_a_request_closed_by_a_person_after_a_kill_stays_closed(
     assert set(fleet.published().values()) == {"v3"}
 
 
+@pytest.mark.forge
 def test_a_request_that_a_pass_may_be_opening_is_left_to_it_for_a_minute(
     gitea: Gitea, tmp_path: Path
 ):
@@ -311,6 +338,7 @@ def merge_with_deletion(fleet: ForgeFleet) -> None:
     fleet.delete_branch("edge", request["head"])
 
 
+@pytest.mark.forge
 @pytest.mark.parametrize("point", ["before the push", "after a push that failed", "after a push"])
 def test_a_kill_between_release_and_record_changes_no_revision(
     gitea: Gitea, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
@@ -354,6 +382,7 @@ def test_a_kill_between_release_and_record_changes_no_revision(
     check_requests(fleet, revisions=2 if merged == "v3" else 3)
 
 
+@pytest.mark.forge
 def test_two_processes_at_once_open_one_request(
     gitea: Gitea, tmp_path: Path, undisturbed: tuple[int, object]
 ):
@@ -371,6 +400,7 @@ def test_two_processes_at_once_open_one_request(
     assert outcome(fleet) == undisturbed[1]
 
 
+@pytest.mark.forge
 def test_two_installations_have_a_request_each(gitea: Gitea, tmp_path: Path):
     """They share repositories and the account; the second has other paths."""
     one = build(gitea, tmp_path / "one", {"ams": ("dev", "edge"), "ber": ("prod", "edge")})
@@ -394,6 +424,7 @@ def test_two_installations_have_a_request_each(gitea: Gitea, tmp_path: Path):
     assert set(one.published().values()) == set(two.published().values()) == {"v1"}
 
 
+@pytest.mark.forge
 def test_two_installations_never_ask_for_one_path(gitea: Gitea, tmp_path: Path):
     sites = {"ams": ("dev", "edge"), "ber": ("dev", "edge")}
     one = build(gitea, tmp_path / "one", sites, SIGNED)
@@ -431,6 +462,7 @@ def many(gitea: Gitea, tmp_path: Path) -> Callable[..., ForgeFleet]:
     return make
 
 
+@pytest.mark.forge
 def test_no_head_but_the_observed_one_is_merged(gitea: Gitea, many: Callable[..., ForgeFleet]):
     """A person pushes when fanout has judged the head, and is about to merge it."""
     with proxying(gitea.url) as proxy:
@@ -455,6 +487,7 @@ def test_no_head_but_the_observed_one_is_merged(gitea: Gitea, many: Callable[...
     assert fleet.repos["edge"].refs("refs/heads/main") == main
 
 
+@pytest.mark.forge
 def test_a_push_after_the_approval_is_not_merged(many: Callable[..., ForgeFleet]):
     """Gitea alone would merge it: its approval goes stale only some seconds later."""
     fleet = many(SIGNED)
