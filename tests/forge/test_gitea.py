@@ -99,6 +99,7 @@ def merge_of(request: ObservedRequest, **options) -> GuardedMerge:
     values = {
         "number": request.number,
         "head_commit": request.head_commit,
+        "head_branch": request.head_branch,
         "style": MergeStyle.MERGE,
         "subject": "Publish v1",
         "body": "Fanout-Policy: monitoring",
@@ -462,7 +463,10 @@ def test_rules_of_a_branch_are_read_by_a_plain_writer(place):
     place.protect(
         enable_status_check=True,
         status_check_contexts=["fanout", "ci/e2e"],
+        required_approvals=2,
         enable_push=False,
+        enable_merge_whitelist=True,
+        merge_whitelist_usernames=["ann"],
     )
     facts = place.forge.branch(place.name, "main")
     assert facts is not None
@@ -507,7 +511,7 @@ def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
     merged = place.seen(opened)
     assert (merged.state, merged.merged_by) == (RequestState.MERGED, BOT)
     head = place.gitea.get(f"{place.path}/branches/main")["commit"]["id"]
-    assert place.merged_commit(opened) == head
+    assert merged.merged_commit == head
     commit = place.gitea.get(f"{place.path}/git/commits/{head}")
     assert commit["commit"]["message"] == "Publish v1\n\nFanout-Policy: monitoring\n"
     assert len(commit["parents"]) == 2
@@ -517,10 +521,10 @@ def test_a_request_is_merged_with_its_message_and_its_branch_is_deleted(place):
 @pytest.mark.parametrize(("style", "parents"), [(MergeStyle.SQUASH, 1), (MergeStyle.REBASE, 1)])
 def test_a_squash_or_rebase_makes_a_commit_with_a_single_parent(place, style, parents):
     opened = place.open()
-    place.merge(opened, style=style, deletes_branch=False)
-    commit = place.gitea.get(f"{place.path}/git/commits/{place.merged_commit(opened)}")
+    place.merge(opened, style=style)
+    commit = place.gitea.get(f"{place.path}/git/commits/{place.seen(opened).merged_commit}")
     assert len(commit["parents"]) == parents
-    assert place.forge.branch(place.name, HEAD) is not None
+    assert place.forge.branch(place.name, HEAD) is None
 
 
 def test_a_head_that_was_not_evaluated_is_not_merged(place):
@@ -572,7 +576,7 @@ def test_conflicts_are_not_merged(place):
 
 def test_merging_or_closing_a_finished_request_is_a_conflict(place):
     opened = place.open()
-    place.merge(opened, deletes_branch=False)
+    place.merge(opened)
     with pytest.raises(Conflict, match="not as observed"):
         place.merge(opened)
     with pytest.raises(Conflict, match="already merged"):
