@@ -120,15 +120,28 @@ class GitHubFleet(Fleet):
 
     @classmethod
     def on(
-        cls, github: GitHub, root: Path, sites: dict[str, tuple[str, str]] | None = None
+        cls,
+        github: GitHub,
+        root: Path,
+        sites: dict[str, tuple[str, str]] | None = None,
+        key: tuple[str, Path] | None = None,
     ) -> Self:
-        """Build on the server."""
-        app = github.state.apps.get("fanout") or github.app("fanout")
+        """Build on the server; `key`: the App's private key, and the file of the public one.
+
+        With it the secret is that of the App, else a token of its installation.
+        """
+        app = github.state.apps.get("fanout") or github.app("fanout", key[1] if key else None)
         owner = f"acme-{next(NUMBERS)}"
         installation = github.installation(app, owner, permissions=PERMISSIONS)
         token = github.token(installation)
         fleet = cls(root, github=github, installation=installation, token=token, owner=owner)
         fleet.now = datetime.now(UTC).replace(microsecond=0)
+        if key is not None:
+            secret = root / fleet.state / "secrets" / SECRET
+            secret.mkdir(parents=True, mode=0o700)
+            (secret / "githubAppID").write_text(str(app.id), encoding="utf-8")
+            (secret / "githubAppPrivateKey").write_text(key[0], encoding="utf-8")
+            fleet.token = ""
         fleet.configure()
         fleet.populate(sites)
         fleet.calls()
@@ -171,7 +184,8 @@ class GitHubFleet(Fleet):
 
     def environment(self) -> dict[str, str]:
         """Variables with the token, which child processes need."""
-        return {f"FANOUT_SECRET_{SECRET.upper()}": f"x-access-token:{self.token}"}
+        name, value = f"FANOUT_SECRET_{SECRET.upper()}", f"x-access-token:{self.token}"
+        return {name: value} if self.token else {}
 
     def run(self, *args: str, files: bool = True) -> Result:
         """One command line, in process, at the fleet's time and without pauses between writes."""
