@@ -1,14 +1,21 @@
 """tools/try_forge.py, which is for real hosts, on the tests' GitHub and on a real Gitea."""
 
 import runpy
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gitea_server import ADMIN, Gitea
-from github_server import GitHub
+from github_server import running_github
 from github_site import Site
 
-TRY = runpy.run_path(str(Path(__file__).parents[2] / "tools" / "try_forge.py"))
+TRY = runpy.run_path(str(Path(__file__).parents[1] / "tools" / "try_forge.py"))
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with running_github(tmp_path / "github") as github:
+        yield Site(github)
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +29,7 @@ def run(monkeypatch: pytest.MonkeyPatch, token: str, *arguments: str) -> int:
     return status
 
 
-def test_nothing_differs_on_github(site: Site, monkeypatch, capsys):
+def test_a_trial_of_github_differs_in_nothing(site: Site, monkeypatch, capsys):
     github = site.github
     status = run(monkeypatch, site.token, "github", github.host, "acme/site", "--api", github.api)
     output = capsys.readouterr().out
@@ -34,7 +41,8 @@ def test_nothing_differs_on_github(site: Site, monkeypatch, capsys):
     assert site.repository.branch_commit(pull.head) is None
 
 
-def test_a_difference_is_printed(github: GitHub, site: Site, monkeypatch, capsys):
+def test_a_trial_that_fails_leaves_no_branch(site: Site, monkeypatch):
+    github = site.github
     site.repository.allows_drafts = False
     with pytest.raises(Exception, match="drafts"):
         run(monkeypatch, site.token, "github", github.host, "acme/site", "--api", github.api)
@@ -42,7 +50,7 @@ def test_a_difference_is_printed(github: GitHub, site: Site, monkeypatch, capsys
 
 
 @pytest.mark.forge
-def test_nothing_differs_on_gitea(gitea: Gitea, monkeypatch, capsys):
+def test_a_trial_of_gitea_differs_in_nothing(gitea: Gitea, monkeypatch, capsys):
     gitea.add_person("trial")
     repository = gitea.repository("scratch", writers=("trial",))
     repository.commit("main", {"README.md": "# Scratch\n"})
