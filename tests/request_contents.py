@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.results import CheckResult, Hold
-from fanout.plan.pull_requests.request_text import (
+from fanout.plan.pull_requests.object_changes import ChangeCounts, FieldChange, PackageDifference
+from fanout.plan.pull_requests.request_values import (
+    ChangedPackages,
     PackageChange,
     RequestCheck,
     RequestConflict,
@@ -111,6 +113,18 @@ CHANGES = (
         ("site3/monitoring",),
         ("--- /dev/null", "+++ draft/Kptfile", "@@ -0,0 +1 @@", "+kind: Kptfile"),
         omitted="120 more lines in 3 files",
+        is_metadata=True,
+    ),
+)
+REPLICAS = PackageDifference(
+    (FieldChange("image", "1.0.0", "1.1.0"), FieldChange("replicas", "2", "3")),
+    counts=(ChangeCounts("file", changed=1), ChangeCounts("object", changed=1)),
+)
+CHANGED = (
+    ChangedPackages(("site1/monitoring", "site2/monitoring"), REPLICAS),
+    ChangedPackages(
+        ("site3/monitoring",),
+        PackageDifference(counts=(ChangeCounts("file", added=3), ChangeCounts("object", added=2))),
     ),
 )
 CONFLICTS = (
@@ -168,6 +182,7 @@ def build_content() -> RequestContent:
         head_branch="drafts/default/_stages/edge.monitoring/prod",
         variants=VARIANTS,
         changes=CHANGES,
+        changed=CHANGED,
         conflicts=CONFLICTS,
         holds=HOLDS,
         checks=CHECKS,
@@ -185,6 +200,7 @@ def build_many() -> RequestContent:
             replace(VARIANTS[0], name=path.replace("/", "-"), path=path) for path in paths
         ),
         changes=(PackageChange(tuple(paths), PATCH),),
+        changed=(ChangedPackages(tuple(paths), REPLICAS),),
         conflicts=(),
         holds=(),
         checks=(),
@@ -233,7 +249,17 @@ def build_hostile(name: str) -> RequestContent:
         branch=name,
         head_branch=name,
         variants=(variant, replace(variant, name="site2")),
-        changes=(PackageChange((name,), (name, f"+{name}", f" {name}"), omitted=name),),
+        changes=(
+            PackageChange((name,), (name, f"+{name}", f" {name}"), omitted=name),
+            PackageChange((name,), (name,), is_metadata=True),
+        ),
+        changed=(
+            ChangedPackages(
+                (name, "site2"),
+                PackageDifference((FieldChange("image", name, f"{name}x", (name,)),)),
+            ),
+            ChangedPackages((name,), PackageDifference((FieldChange("image", "", f"{name}x"),))),
+        ),
         conflicts=(
             RequestConflict((name,), name, is_decided=False),
             RequestConflict((name,), f"upstream {name}, local {name}.", is_decided=True),

@@ -4,6 +4,7 @@
 difference before it is committed.
 """
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,17 +24,16 @@ from fanout.plan.pull_requests.markdown_text import (
     format_sentence,
     format_title,
 )
+from fanout.plan.pull_requests.request_layout import MAX_TEXT
 from fanout.plan.pull_requests.request_text import (
-    MAX_TEXT,
     MAX_TITLE,
-    PackageChange,
-    RequestConflict,
-    RequestHold,
     format_request,
     needs_update,
     parse_marker,
     replace_own_text,
+    replace_own_title,
 )
+from fanout.plan.pull_requests.request_values import PackageChange, RequestConflict, RequestHold
 from fanout.values import replace
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "requests"
@@ -137,6 +137,35 @@ def test_text_of_people_around_fanout_s_part_stays():
     assert replaced == f"{PEOPLE_ABOVE}{new.text.rstrip()}{PEOPLE_BELOW}"
     assert not needs_update(replaced, new)
     assert needs_update(present, new)
+
+
+OLD_TITLE = "Update 3 packages to monitoring v1.2.0 (edge/monitoring, stage prod)"
+NEW_TITLE = "Remove site1/monitoring (edge/monitoring)"
+TITLES = [
+    ("fanout's alone", OLD_TITLE, NEW_TITLE),
+    ("with a prefix", f"OPS-7: {OLD_TITLE}", f"OPS-7: {NEW_TITLE}"),
+    ("with a suffix", f"{OLD_TITLE} [after lunch]", f"{NEW_TITLE} [after lunch]"),
+    ("with both", f"(1) {OLD_TITLE} (2)", f"(1) {NEW_TITLE} (2)"),
+    ("of a person alone", "My title", NEW_TITLE),
+    ("with a changed part of fanout", OLD_TITLE.replace("v1.2.0", "v9"), NEW_TITLE),
+    ("too long", f"{'x' * 230} {OLD_TITLE}", f"{'x' * 230} Remove site1/monito"),
+]
+
+
+@pytest.mark.parametrize(("description", "present", "expected"), TITLES)
+def test_words_of_people_around_fanout_s_title_stay(description, present, expected):
+    old, new = format_request(build_content()), format_request(build_removal())
+    assert (old.title, new.title) == (OLD_TITLE, NEW_TITLE)
+    text = f"{PEOPLE_ABOVE}{old.text}"
+    assert replace_own_title(present, text, new) == expected
+
+
+def test_a_title_is_replaced_where_the_text_does_not_say_which_part_is_fanout_s():
+    old, new = format_request(build_content()), format_request(build_removal())
+    earlier = re.sub(r" title=\S*", "", old.text)
+    assert parse_marker(earlier) is not None
+    for text in (earlier, ""):
+        assert replace_own_title(f"x {OLD_TITLE}", text, new) == NEW_TITLE
 
 
 def test_an_edit_of_fanout_s_part_stays_until_that_part_changes():

@@ -6,18 +6,16 @@ from pathlib import Path
 import pytest
 from companies import company
 from editing import AMS, DEPLOYMENT, TEXT
-from fleet import POLICY, PROMOTION, Fleet
+from fleet import PACKAGE, POLICY, PROMOTION, Fleet
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.cli.startup import Program
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_text import (
-    PackageChange,
-    RequestContent,
-    format_request,
-)
+from fanout.plan.pull_requests.request_layout import format_difference
+from fanout.plan.pull_requests.request_text import format_request
+from fanout.plan.pull_requests.request_values import PackageChange, RequestContent, RequestReadings
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.pull_requests import package_changes
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
@@ -125,8 +123,22 @@ def test_long_changes_are_cut_and_counted(fleet: Fleet):
     assert "+line 0\n" in shown
     assert "+line 499" not in shown
     assert "300,000 bytes, too long to compare" in shown
-    assert changes[0].omitted == "305 more lines and 19 more files"
-    assert changes[1].omitted == "14 more files of each"
+    assert changes[0].omitted == "305 more lines and 14 more files"
+    # The Kptfile takes no place of the other files.
+    assert changes[1].is_metadata
+    assert "ref: monitoring/v2" in "\n".join(changes[1].lines)
+    assert changes[2].omitted == "14 more files of each"
+
+
+def test_changes_of_objects_are_in_numbers(fleet: Fleet):
+    deployment = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 3")
+    fleet.release("v2", {"deployment.yaml": deployment, "notes.txt": "new\n"})
+    [changed] = read_content(fleet).changed
+    assert changed.paths == (AMS,)
+    # The hot fix of the site has 7, and the conflict is upstream's until a person decides.
+    assert format_difference(changed.difference) == (
+        "replicas 7 → 3, 1 file added, 1 file changed, 1 object changed"
+    )
 
 
 def test_changes_of_more_packages_than_are_read_are_counted(
@@ -147,7 +159,7 @@ def test_a_package_that_cannot_be_read_is_left_out(fleet: Fleet):
         shutil.rmtree(fleet.root / fleet.state / "mirrors")
         reader = PackageChangeReader(program.world.git)
         changes = reader.read_changes([it.rendered for it in group.members])
-    assert changes == ()
+    assert changes == RequestReadings()
 
 
 def test_a_move_says_from_where_to_where(fleet: Fleet):

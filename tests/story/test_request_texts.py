@@ -85,6 +85,12 @@ def test_a_text_stays_until_there_is_something_else_to_say(fleet: ForgeFleet):
     assert request["body"].rstrip().endswith("-->\n\nBob: fine.")
     assert "+  replicas: 2" in request["body"]
     assert before not in request["body"]
+    title = request["title"]
+    fleet.retitle("edge", 1, f"OPS-7: {title} (after lunch)")
+    fleet.release("v3")
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert request["title"] == f"OPS-7: {title.replace('v2', 'v3')} (after lunch)"
     fleet.rewrite("edge", 1, "")
     sweep(fleet)
     assert body(fleet).strip() in request["body"]
@@ -107,9 +113,11 @@ def test_a_change_is_shown_once_against_what_is_in_force_without_values_of_secre
     sweep(fleet)
     text = fleet.requests("edge")[1]["body"]
     assert "* Update `v2` → `v3`: `sites/ams`, `sites/ber`\n" in text
+    assert "* replicas 1 → 3, 2 files changed, 2 objects changed (each of 2 packages)\n" in text
     [shown] = re.findall(r"All packages:\n\n```diff\n(.*?)```", text, re.DOTALL)
     assert "-  replicas: 1\n+  replicas: 3\n" in shown
-    assert "ref: monitoring/v3" in shown
+    [folded] = re.findall(r"### Kptfile and package context\n(.*?)###", text, re.DOTALL)
+    assert "ref: monitoring/v3" in folded
     assert "*** (before)" in shown
     assert "*** (after)" in shown
     assert "canary" not in text

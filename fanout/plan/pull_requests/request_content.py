@@ -3,7 +3,7 @@
 Templates of administrators have it as variables.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from fanout.api.durations import format_instant
@@ -15,16 +15,15 @@ from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, reject
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.pull_requests.markdown_text import format_block, format_code, format_sentence
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_text import (
-    PackageChange,
+from fanout.plan.pull_requests.request_layout import build_body, build_title
+from fanout.plan.pull_requests.request_values import (
     RequestCheck,
     RequestConflict,
     RequestContent,
     RequestHold,
+    RequestReadings,
     RequestUpstream,
     RequestVariant,
-    build_body,
-    build_title,
 )
 from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
 from fanout.selection.ref_names import install_of
@@ -54,44 +53,16 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def build_content(
-    group: RequestGroup, merge: MergeMethod, changes: Sequence[PackageChange]
+    group: RequestGroup,
+    merge: MergeMethod,
+    readings: RequestReadings,
 ) -> RequestContent:
     """Build the content of the text of one pull request.
 
-    `changes`: what its drafts change in their packages.
+    `readings`: what was read for it alone.
     """
     drafts = [(it.rendered, find_next_draft(it.rendered)) for it in group.members]
-    variants: list[RequestVariant] = []
-    upstreams: dict[RequestUpstream, None] = {}
-    for variant, draft in drafts:
-        observed, spec, verb = variant.observed, variant.spec, variant.change_verb
-        revision = draft.trailers.revision if draft is not None else variant.selected.revision
-        variants.append(
-            RequestVariant(
-                name=spec.name,
-                path=spec.path,
-                verb=verb,
-                target=spec.target,
-                old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
-                old_revision=observed.published.revision if observed.published is not None else "",
-                revision=revision,
-            )
-        )
-        if draft is not None:
-            package = variant.selected.package
-            upstream = RequestUpstream(
-                repository=package.upstream.repository if package else spec.upstream_repository,
-                package=spec.upstream_package,
-                revision=revision,
-                commit=draft.trailers.commit,
-            )
-            upstreams[upstream] = None
-    variants += [
-        RequestVariant(
-            name=it.variant or it.path, path=it.path, verb=ChangeVerb.REMOVE, detail=it.reason
-        )
-        for it in group.removals
-    ]
+    variants, upstreams = _build_variants(group, drafts)
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
@@ -125,7 +96,9 @@ def build_content(
         branch=group.state.branch.removeprefix("refs/heads/"),
         head_branch=group.ref.removeprefix("refs/heads/"),
         variants=tuple(variants),
-        changes=tuple(changes),
+        changes=readings.patches,
+        changed=readings.changed,
+        histories=readings.histories,
         conflicts=tuple(_build_conflicts(drafts)),
         holds=(
             *(RequestHold(hold, paths) for hold, paths in holds.items()),
@@ -136,6 +109,44 @@ def build_content(
         merge=merge,
         approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),
     )
+
+
+def _build_variants(
+    group: RequestGroup, drafts: Iterable[_DraftedVariant]
+) -> tuple[list[RequestVariant], Collection[RequestUpstream]]:
+    """Return the packages of a request, and the upstream revisions they were made from."""
+    variants: list[RequestVariant] = []
+    upstreams: dict[RequestUpstream, None] = {}
+    for variant, draft in drafts:
+        observed, spec, verb = variant.observed, variant.spec, variant.change_verb
+        revision = draft.trailers.revision if draft is not None else variant.selected.revision
+        variants.append(
+            RequestVariant(
+                name=spec.name,
+                path=spec.path,
+                verb=verb,
+                target=spec.target,
+                old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
+                old_revision=observed.published.revision if observed.published is not None else "",
+                revision=revision,
+            )
+        )
+        if draft is not None:
+            package = variant.selected.package
+            upstream = RequestUpstream(
+                repository=package.upstream.repository if package else spec.upstream_repository,
+                package=spec.upstream_package,
+                revision=revision,
+                commit=draft.trailers.commit,
+            )
+            upstreams[upstream] = None
+    variants += [
+        RequestVariant(
+            name=it.variant or it.path, path=it.path, verb=ChangeVerb.REMOVE, detail=it.reason
+        )
+        for it in group.removals
+    ]
+    return variants, upstreams
 
 
 def _build_conflicts(drafts: Iterable[_DraftedVariant]) -> Iterator[RequestConflict]:

@@ -1,4 +1,4 @@
-"""Changes that drafts make in packages, as patches for people: equal ones once.
+"""Changes that drafts make in packages, as patches and in numbers for people: equal ones once.
 
 What is read is bounded, because a request is a text that people read; the whole change is in its
 commits. Values of Secrets are masked, as `fanout diff` does.
@@ -14,7 +14,16 @@ from fanout.package.package_patch import format_patch, mask_secrets
 from fanout.package.tree_ids import FileContent, Files, TreeEntry
 from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.pull_requests.request_text import PackageChange
+from fanout.plan.pull_requests.object_changes import (
+    METADATA_FILES,
+    PackageDifference,
+    compare_packages,
+)
+from fanout.plan.pull_requests.request_values import (
+    ChangedPackages,
+    PackageChange,
+    RequestReadings,
+)
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.observation.repository_access import OpenReader, open_one_at_a_time
@@ -33,6 +42,7 @@ class FilePatch(Value):
 
     lines: tuple[str, ...]
     omitted_lines: int = 0
+    is_metadata: bool = False  # of the Kptfile or the context of the package
 
 
 class PackagePatch(Value):
@@ -40,6 +50,7 @@ class PackagePatch(Value):
 
     files: tuple[FilePatch, ...]
     omitted_files: int = 0
+    difference: PackageDifference = PackageDifference()
 
 
 @dataclass(slots=True)
@@ -54,13 +65,14 @@ class PackageChangeReader:
     _patches: dict[tuple[str, str, str], PackagePatch] = field(default_factory=dict)
     _lines_kept: int = 0
 
-    def read_changes(self, variants: Sequence[RenderedVariant]) -> tuple[PackageChange, ...]:
+    def read_changes(self, variants: Sequence[RenderedVariant]) -> RequestReadings:
         """Return the changes of the variants' drafts, each with the packages that have it.
 
         A package that cannot be read is left out: without its change a text still says what it
         is about.
         """
         paths_by_patch: dict[FilePatch, list[str]] = {}
+        paths_by_difference: dict[PackageDifference, list[str]] = {}
         files_left_out: dict[int, list[str]] = {}
         with open_one_at_a_time(self.git) as open_reader:
             for variant in variants[:_MAX_PACKAGES]:
@@ -80,19 +92,21 @@ class PackageChangeReader:
                         self._lines_kept = 0
                     self._lines_kept += size
                     self._patches[key] = patch
+                paths_by_difference.setdefault(patch.difference, []).append(variant.spec.path)
                 for file in patch.files:
                     paths_by_patch.setdefault(file, []).append(variant.spec.path)
                 if patch.omitted_files:
                     files_left_out.setdefault(patch.omitted_files, []).append(variant.spec.path)
         # The files that the same variants change alike are one change; what most have comes first.
-        files_by_paths: dict[tuple[str, ...], list[FilePatch]] = {}
+        files_by_paths: dict[tuple[tuple[str, ...], bool], list[FilePatch]] = {}
         for file, paths in paths_by_patch.items():
-            files_by_paths.setdefault(tuple(paths), []).append(file)
+            files_by_paths.setdefault((tuple(paths), file.is_metadata), []).append(file)
         changes: list[PackageChange] = []
-        for shared_paths in sorted(files_by_paths, key=lambda it: (-len(it), it)):
+        for key in sorted(files_by_paths, key=lambda it: (-len(it[0]), it)):
+            shared_paths, is_metadata = key
             lines: list[str] = []
             omitted_lines = omitted_files = 0
-            for file in files_by_paths[shared_paths]:
+            for file in files_by_paths[key]:
                 if len(lines) + len(file.lines) > _MAX_LINES:
                     omitted_files += 1
                     continue
@@ -100,7 +114,7 @@ class PackageChangeReader:
                 omitted_lines += file.omitted_lines
             omitted = [(omitted_lines, "more line"), (omitted_files, "more file")]
             words = " and ".join(pluralize(number, noun) for number, noun in omitted if number)
-            changes.append(PackageChange(shared_paths, tuple(lines), words))
+            changes.append(PackageChange(shared_paths, tuple(lines), words, is_metadata))
         changes += [
             PackageChange(tuple(paths), (), f"{pluralize(number, 'more file')} of each")
             for number, paths in sorted(files_left_out.items())
@@ -110,7 +124,11 @@ class PackageChangeReader:
             changes.append(
                 PackageChange(tuple(rest), (), f"the changes of {pluralize(len(rest), 'package')}")
             )
-        return tuple(changes)
+        changed = sorted(paths_by_difference.items(), key=lambda it: (-len(it[1]), it[1]))
+        return RequestReadings(
+            patches=tuple(changes),
+            changed=tuple(ChangedPackages(tuple(paths), it) for it, paths in changed),
+        )
 
 
 def _build_patch(
@@ -155,7 +173,12 @@ def _build_patch(
         if size > _MAX_FILE_SIZE:
             lines = (f"diff --git a/{path} b/{path}", f"{size:,} bytes, too long to compare")
             files.append(FilePatch(lines))
+            for side in masked:
+                side.pop(path, None)  # it takes too long to be parsed, too
             continue
         patch = tuple(format_patch(sides[0], sides[1], ("a", "b")))
-        files.append(FilePatch(patch[:_MAX_FILE_LINES], max(0, len(patch) - _MAX_FILE_LINES)))
-    return PackagePatch(tuple(files), len(changed) - len(shown))
+        omitted_lines = max(0, len(patch) - _MAX_FILE_LINES)
+        files.append(FilePatch(patch[:_MAX_FILE_LINES], omitted_lines, path in METADATA_FILES))
+    # Masked, so that no value of a Secret can be shown.
+    difference = compare_packages(old.keys() & changed, new.keys() & changed, *masked)
+    return PackagePatch(tuple(files), len(changed) - len(shown), difference)

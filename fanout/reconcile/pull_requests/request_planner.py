@@ -29,7 +29,8 @@ from fanout.plan.pull_requests.request_group import (
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
-from fanout.plan.pull_requests.request_text import RequestContent, RequestText, format_request
+from fanout.plan.pull_requests.request_text import RequestText, format_request
+from fanout.plan.pull_requests.request_values import RequestContent
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
@@ -63,8 +64,8 @@ class RequestTextBuilder(Value, kw_only=True):
         """
         contents: dict[RequestKey, RequestContent] = {}
         for group in groups:
-            changes = self.change_reader.read_changes([it.rendered for it in group.members])
-            contents[group.key] = build_content(group, merge, changes)
+            readings = self.change_reader.read_changes([it.rendered for it in group.members])
+            contents[group.key] = build_content(group, merge, readings)
         warnings: dict[str, None] = {}
         titles = self._render(promotions, "title", contents, build_title_variables, warnings)
         bodies = self._render(promotions, "body", contents, build_text_variables, warnings)
