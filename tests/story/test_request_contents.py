@@ -19,6 +19,8 @@ from fanout.plan.pull_requests.request_values import PackageChange, RequestConte
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.pull_requests import package_changes
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
+from fanout.reconcile.pull_requests.upstream_history import UpstreamHistoryReader
+from fanout.values import replace
 
 BY = ("--reason", "why", "--by", "Ann <ann@example.com>")
 SIGNED = "requires: [{name: signed-off, approval: {atLeast: 1, from: [sre]}}]"
@@ -61,9 +63,12 @@ def read_group(program: Program) -> RequestGroup:
 def read_content(fleet: Fleet) -> RequestContent:
     with fleet.opened() as program:
         group = read_group(program)
-        reader = PackageChangeReader(program.world.git)
-        changes = reader.read_changes([it.rendered for it in group.members])
-    return build_content(group, MergeMethod.DIRECT, changes)
+        [result] = program.observe(PassMode()).policies
+        variants = [it.rendered for it in group.members]
+        readings = PackageChangeReader(program.world.git).read_changes(variants)
+        reader = UpstreamHistoryReader(program.world.git, {})
+        histories = reader.read_histories(result.resolved_policy, variants)
+    return build_content(group, MergeMethod.DIRECT, replace(readings, histories=histories))
 
 
 def patch_of(content: RequestContent) -> str:
@@ -160,6 +165,44 @@ def test_a_package_that_cannot_be_read_is_left_out(fleet: Fleet):
         reader = PackageChangeReader(program.world.git)
         changes = reader.read_changes([it.rendered for it in group.members])
     assert changes == RequestReadings()
+
+
+def test_upstream_s_commits_between_the_revisions(fleet: Fleet):
+    blueprints = fleet.repos["blueprints"]
+    blueprints.commit("main", {"other/file.txt": "x\n"}, "Another package")
+    for number in range(25):
+        blueprints.commit("main", {"monitoring/notes.txt": f"{number}\n"}, f"Note {number}\n\nx")
+    fleet.release("v2", {"notes.txt": "last\n"})
+    [history] = read_content(fleet).histories
+    assert (history.package, history.old_revision, history.revision) == ("monitoring", "v1", "v2")
+    subjects = [it.subject for it in history.commits]
+    assert subjects[1:] == [f"Note {number}" for number in range(24, 5, -1)]
+    assert (len(subjects), history.omitted, history.is_cut) == (20, 6, False)
+    assert history.authors == ("Ada Author",)
+    assert (history.tag_url, history.compare_url, history.commits[0].url) == ("", "", "")
+
+
+def test_an_earlier_revision_takes_commits_back(fleet: Fleet):
+    fleet.write("policy.yaml", POLICY)
+    fleet.release("v2", {"notes.txt": "new\n"})
+    fleet.later(minutes=1).settle()
+    fleet.write("policy.yaml", POLICY.replace('{semver: ">=1 <9"}', "{tag: v1}"))
+    [history] = read_content(fleet.later(minutes=1)).histories
+    assert (history.old_revision, history.revision) == ("v2", "v1")
+    assert history.is_backward
+    assert len(history.commits) == 1
+
+
+def test_variants_without_a_request_have_nothing_read_for_them(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise AssertionError("there is no forge")
+
+    monkeypatch.setattr(UpstreamHistoryReader, "read_histories", fail)
+    monkeypatch.setattr(PackageChangeReader, "read_changes", fail)
+    fleet.release("v2", {"notes.txt": "new\n"})
+    fleet.sweep()
 
 
 def test_a_move_says_from_where_to_where(fleet: Fleet):

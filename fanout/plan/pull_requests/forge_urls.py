@@ -48,7 +48,7 @@ class RepositoryUrls(Value):
         return "-/" if self.program is ForgeProgram.GITLAB else ""
 
 
-def find_pages(url: str, programs: Mapping[str, ForgeProgram]) -> RepositoryUrls | None:
+def find_urls(url: str, programs: Mapping[str, ForgeProgram]) -> RepositoryUrls | None:
     """Return the pages of the repository at a Git URL; None where the host's are not known.
 
     `programs`: that of each host that is listed as a forge, by host as in the URLs.

@@ -13,9 +13,20 @@ from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.pull_requests.markdown_text import format_block, format_code, format_sentence
+from fanout.plan.pull_requests.markdown_text import (
+    format_block,
+    format_code,
+    format_foreign_link,
+    format_link,
+    format_sentence,
+)
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_layout import build_body, build_title
+from fanout.plan.pull_requests.request_layout import (
+    build_body,
+    build_title,
+    format_difference,
+    without_siblings,
+)
 from fanout.plan.pull_requests.request_values import (
     RequestCheck,
     RequestConflict,
@@ -192,7 +203,10 @@ TEXT_VARIABLES: Final = (
     "changes",
     "checks",
     "conflicts",
+    "differences",
+    "histories",
     "holds",
+    "stages",
     "text",
     "upstreams",
 )
@@ -204,9 +218,15 @@ def build_title_variables(content: RequestContent) -> Mapping[str, Any]:
 
 
 def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
-    """Return the variables of `bodyTemplate`. Values are Markdown: inline code, and sentences."""
+    """Return the variables of `bodyTemplate`. Values are Markdown: inline code, and sentences.
+
+    What is published in the stage of the request, and the requests of it elsewhere, are in none:
+    a text that had them would be written again with each of them.
+    """
+    content = without_siblings(content)
     return {
         **_common_variables(content, format_code),
+        **_reading_variables(content),
         "title": format_code(build_title(content)),
         "text": build_body(content),
         "changes": [
@@ -252,6 +272,54 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
                 "commit": format_code(upstream.commit),
             }
             for upstream in content.upstreams
+        ],
+    }
+
+
+def _reading_variables(content: RequestContent) -> Mapping[str, Any]:
+    """Return the variables about the packages, upstream and the stages."""
+    return {
+        "differences": [
+            {
+                "sentence": format_difference(item.difference),
+                "paths": list(map(format_code, item.paths)),
+            }
+            for item in content.changed
+        ],
+        "histories": [
+            {
+                "package": format_code(item.package),
+                "oldRevision": format_code(item.old_revision),
+                "revision": format_link(format_code(item.revision), item.tag_url),
+                "comparison": format_link("compare", item.compare_url) if item.compare_url else "",
+                "authors": list(map(format_sentence, item.authors)),
+                "commits": [
+                    {
+                        "commit": format_link(format_code(commit.commit), commit.url),
+                        "subject": format_sentence(commit.subject),
+                        "author": format_sentence(commit.author),
+                    }
+                    for commit in item.commits
+                ],
+                "omitted": item.omitted,
+            }
+            for item in content.histories
+        ],
+        "stages": [
+            {
+                "name": format_code(line.name),
+                "revisions": list(map(format_code, line.revisions)),
+                "ready": line.readiness,
+                "since": format_code(format_instant(line.since)) if line.since else "",
+                "evidence": [
+                    {
+                        "check": format_foreign_link(format_code(it.check), it.url),
+                        "result": str(it.verdict),
+                    }
+                    for it in line.evidence
+                ],
+            }
+            for line in content.stages
         ],
     }
 

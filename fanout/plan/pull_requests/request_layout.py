@@ -25,9 +25,9 @@ from fanout.plan.pull_requests.markdown_text import (
 )
 from fanout.plan.pull_requests.object_changes import PackageDifference
 from fanout.plan.pull_requests.request_holds import HOLD_LABEL
-from fanout.plan.pull_requests.request_values import RequestContent, RequestVariant
+from fanout.plan.pull_requests.request_values import RequestContent, RequestVariant, StageLine
 from fanout.plan.rendered_variant import ChangeVerb
-from fanout.values import Value
+from fanout.values import Value, replace
 
 MAX_TEXT: Final = 60_000  # bytes; GitHub takes 65,536 characters, and people add theirs
 NOTES: Final = 1_000  # bytes for the sentences about what was left out
@@ -82,8 +82,8 @@ def build_body(content: RequestContent) -> str:
         since = f", since {format_code(format_instant(result.at))}" if result.at else ""
         checks.append(f"* {subject}{format_code(result.name)} {result.verdict}{since}{sentence}")
     siblings = [
-        f"* {format_code(it.repository)}: {format_link(f'pull request {it.number}', it.url)}"
-        f"{f', {it.state}' if it.state else ''}"
+        f"* {format_code(it.repository)}: {format_link(f'pull request {it.number}', it.url)},"
+        f" {it.state}"
         for it in content.siblings
     ]
     if content.omitted_siblings:
@@ -129,6 +129,21 @@ def build_body(content: RequestContent) -> str:
         _Section("Where it comes from", "entry", tuple(provenance), 3),
     ]
     return "\n\n".join([opening, *_cut_sections(sections, MAX_TEXT - len(opening.encode()))])
+
+
+def without_siblings(content: RequestContent) -> RequestContent:
+    """Return the content without the state of its own stage and the requests of that stage.
+
+    What is published there is no reason to write the texts of all its requests.
+    """
+    return replace(
+        content,
+        siblings=(),
+        omitted_siblings=0,
+        stages=tuple(
+            StageLine(name=it.name, is_own=True) if it.is_own else it for it in content.stages
+        ),
+    )
 
 
 def _cut_sections(sections: Iterable[_Section], limit: int) -> Iterator[str]:

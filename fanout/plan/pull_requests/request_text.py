@@ -20,6 +20,7 @@ from fanout.plan.pull_requests.request_layout import (
     NOTES,
     build_body,
     build_title,
+    without_siblings,
 )
 from fanout.plan.pull_requests.request_values import RequestContent
 from fanout.values import Value, replace
@@ -32,7 +33,8 @@ _BEGIN_LINE: Final = r"^<!-- fanout:[^\n]*-->[ \t\r]*$"
 _END_LINE: Final = r"^<!-- fanout install=[^\n]*-->[ \t\r]*$"
 _END: Final = re.compile(
     r"^<!-- fanout install=(?P<install>\S*) policy=(?P<policy>\S*) stage=(?P<stage>\S*)"
-    r" digest=(?P<digest>\S*)(?: title=(?P<title>\S*))? -->[ \t\r]*$",
+    r" digest=(?P<digest>\S*)(?: title=(?P<title>\S*))?(?: siblings=(?P<numbers>\S*))? -->"
+    r"[ \t\r]*$",
     re.MULTILINE,
 )
 _OWN_PART: Final = re.compile(rf"{_BEGIN_LINE}.*?{_END_LINE}", re.MULTILINE | re.DOTALL)
@@ -44,7 +46,8 @@ _FORGED: Final = re.compile(r"^[ \t]*<!--(?=[ \t]*fanout)", re.MULTILINE)
 class RequestMarker(Value, kw_only=True):
     """Installation, policy and stage of a pull request, and the digest of title and text.
 
-    `title` is fanout's part of the title; "" in the texts of earlier versions.
+    `title` is fanout's part of the title; "" in the texts of earlier versions. `numbers` are
+    those of the requests of the same stage that the text names, with their repositories.
     """
 
     install: str
@@ -52,6 +55,7 @@ class RequestMarker(Value, kw_only=True):
     stage: str
     digest: str  # "sha256:<hex>"
     title: str = ""
+    numbers: str = ""  # "edge-us/12 edge-ap/3"
 
 
 class RequestText(Value):
@@ -63,7 +67,13 @@ class RequestText(Value):
 
 
 def build_request_text(
-    install: str, policy: str, stage: str, title: str, text: str, compared_text: str = ""
+    install: str,
+    policy: str,
+    stage: str,
+    title: str,
+    text: str,
+    compared_text: str = "",
+    numbers: str = "",
 ) -> RequestText:
     """Put a text between the comments that make it fanout's own.
 
@@ -75,10 +85,12 @@ def build_request_text(
     digest = "sha256:" + sha256(f"{title}\0{compared}".encode()).hexdigest()
     install, policy, stage = (quote(it, safe="/") for it in (install, policy, stage))
     # Two dashes would end the comment for some readers.
-    quoted_title = quote(title, safe="/").replace("-", "%2D")
+    title_field, numbers_field = (
+        quote(it, safe="/").replace("-", "%2D") for it in (title, numbers)
+    )
     end = (
         f"<!-- fanout install={install} policy={policy} stage={stage} digest={digest}"
-        f" title={quoted_title} -->"
+        f" title={title_field} siblings={numbers_field} -->"
     )
     return RequestText(title, f"{_BEGIN}\n\n{own}\n\n{end}\n", digest)
 
@@ -96,11 +108,16 @@ def needs_update(present_text: str, new: RequestText) -> bool:
     """Return whether title and text must be written.
 
     They are when fanout has something else to say, or when its part of the text is lost. What
-    people changed in the title or in fanout's part stays until then.
+    people changed in the title or in fanout's part stays until then. A request of the same stage
+    that is merged is no reason to write the texts of all others, but one that is opened is.
     """
     parts = _OWN_PART.findall(present_text)
-    marker = parse_marker(parts[0]) if len(parts) == 1 else None
-    return marker is None or marker != parse_marker(new.text)
+    present = parse_marker(parts[0]) if len(parts) == 1 else None
+    marker = parse_marker(new.text)
+    assert marker is not None, "fanout ends its part with a marker"
+    if present is None or replace(marker, numbers=present.numbers) != present:
+        return True
+    return not set(marker.numbers.split()) <= set(present.numbers.split())
 
 
 def replace_own_text(present_text: str, new: RequestText) -> str:
@@ -154,13 +171,12 @@ def format_request(content: RequestContent, title: str = "", body: str = "") -> 
         text = text.rpartition("\n")[0] or text
         omitted = len(data) - len(text.encode())
         text += f"\n\n{omitted:,} of {len(data):,} bytes not shown: the text would be too long."
-    # A request whose state changes is no reason to write the texts of all others of its stage.
-    compared = replace(content, siblings=tuple(replace(it, state="") for it in content.siblings))
     return build_request_text(
         content.install,
         content.policy,
         content.stage,
         format_title(title.strip() or build_title(content), MAX_TITLE),
         text or build_body(content),
-        build_body(compared) if content.siblings and not text else "",
+        "" if text else build_body(without_siblings(content)),
+        " ".join(f"{quote(it.repository)}/{it.number}" for it in content.siblings),
     )

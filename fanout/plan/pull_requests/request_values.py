@@ -93,7 +93,7 @@ class StageLine(Value, kw_only=True):
 
     name: str
     revisions: tuple[str, ...] = ()  # published there, the newest first
-    readiness: str = ""  # "all 12", "some of 12", "none of 12"
+    readiness: str = ""  # "all of 12", "some of 12", "none of 12"
     since: datetime | None = None
     evidence: tuple[StageEvidence, ...] = ()
     is_own: bool = False  # the stage of the request

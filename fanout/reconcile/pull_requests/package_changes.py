@@ -102,11 +102,10 @@ class PackageChangeReader:
         for file, paths in paths_by_patch.items():
             files_by_paths.setdefault((tuple(paths), file.is_metadata), []).append(file)
         changes: list[PackageChange] = []
-        for key in sorted(files_by_paths, key=lambda it: (-len(it[0]), it)):
-            shared_paths, is_metadata = key
+        for shared_paths, is_metadata in sorted(files_by_paths, key=lambda it: (-len(it[0]), it)):
             lines: list[str] = []
             omitted_lines = omitted_files = 0
-            for file in files_by_paths[key]:
+            for file in files_by_paths[shared_paths, is_metadata]:
                 if len(lines) + len(file.lines) > _MAX_LINES:
                     omitted_files += 1
                     continue
@@ -173,12 +172,13 @@ def _build_patch(
         if size > _MAX_FILE_SIZE:
             lines = (f"diff --git a/{path} b/{path}", f"{size:,} bytes, too long to compare")
             files.append(FilePatch(lines))
-            for side in masked:
-                side.pop(path, None)  # it takes too long to be parsed, too
             continue
         patch = tuple(format_patch(sides[0], sides[1], ("a", "b")))
         omitted_lines = max(0, len(patch) - _MAX_FILE_LINES)
         files.append(FilePatch(patch[:_MAX_FILE_LINES], omitted_lines, path in METADATA_FILES))
-    # Masked, so that no value of a Secret can be shown.
-    difference = compare_packages(old.keys() & changed, new.keys() & changed, *masked)
+    # Masked, so that no value of a Secret can be shown; without what takes long to be parsed.
+    before, after = (
+        {it: file for it, file in side.items() if len(file[1]) <= _MAX_FILE_SIZE} for side in masked
+    )
+    difference = compare_packages(old.keys() & changed, new.keys() & changed, before, after)
     return PackagePatch(tuple(files), len(changed) - len(shown), difference)
