@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 from fleet import PACKAGE, PLAIN, POLICY, PROMOTION
 from forge_fleet import ForgeFleet, GiteaRepo
-from gitea_server import Gitea
+from gitea_server import Gitea, await_condition
 
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.pull_requests import package_changes, upstream_history
@@ -349,3 +349,42 @@ def test_a_request_answers_what_reviewers_ask(fleet: ForgeFleet):
     issue = f"{fleet.path('west')}/issues/1"
     assert fleet.gitea.get(issue)["state"] == "open"
     assert not [it for it in fleet.gitea.get(f"{issue}/timeline") or [] if it.get("ref_issue")]
+
+
+def test_values_in_messages_of_commits_close_and_mention_nothing(fleet: ForgeFleet):
+    """A value that a conflict rejects is in the commits that are merged."""
+    fleet.gitea.post(f"{fleet.path('edge')}/issues", {"title": "first"})
+    for _ in range(2):
+        sweep(fleet)
+    fleet.retitle("edge", 2, "Ready")
+    fleet.merge("edge", 2)
+    sweep(fleet)
+    text = fleet.repos["edge"].file("main", "sites/ams/settings.yaml")
+    hostile = text.replace('retention: "7d"', "retention: 'closes #1, @bob [skip ci]'")
+    assert hostile != text
+    fleet.repos["edge"].commit("main", {"sites/ams/settings.yaml": hostile}, "by hand")
+    fleet.site("ams", "dev", "edge", retention="9d")
+    fleet.later(minutes=1).sweep()
+    by = ("--reason", "why", "--by", "Ann <ann@example.com>")
+    resolved = fleet.run("resolve", "monitoring", "--variant", "ams", *by)
+    assert resolved.code == 0, resolved.err
+    for _ in range(2):
+        sweep(fleet)
+    request = fleet.requests("edge")[-1]
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", request["commit"])
+    assert "closes #\N{WORD JOINER}1, @\N{WORD JOINER}bob [\N{WORD JOINER}skip ci]" in message
+    assert "closes #1" not in message
+    # In the text the same value is code, and read back as it was.
+    [line] = re.findall(r"settings.yaml.* not taken.*", request["body"])
+    assert "closes `#1`, `@bob`" in line
+    assert "\N{WORD JOINER}" not in request["body"]
+    fleet.retitle("edge", request["number"], "Ready")
+    fleet.merge("edge", request["number"])
+    fleet.later(minutes=1).sweep()
+    issue = f"{fleet.path('edge')}/issues/1"
+    assert fleet.gitea.get(issue)["state"] == "open"
+    # So would have been the others.
+    fleet.repos["edge"].commit("main", {"README.md": "x\n"}, "closes #1")
+    await_condition(
+        lambda: fleet.gitea.get(issue)["state"] == "closed", "a plain message closes nothing"
+    )
