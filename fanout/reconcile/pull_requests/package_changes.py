@@ -37,6 +37,10 @@ _MAX_FILE_SIZE: Final = 1 << 18  # bytes; comparing takes time with the square o
 _MAX_LINES_KEPT: Final = 200_000
 
 
+_ChangedFiles = tuple[tuple[str, TreeEntry | None, TreeEntry | None], ...]
+"""Files that differ between two sides of a package, but for its metadata."""
+
+
 class FilePatch(Value):
     """Patch of one file, and the number of its lines that are left out."""
 
@@ -74,6 +78,7 @@ class PackageChangeReader:
         paths_by_patch: dict[FilePatch, list[str]] = {}
         paths_by_difference: dict[PackageDifference, list[str]] = {}
         files_left_out: dict[int, list[str]] = {}
+        differences: dict[_ChangedFiles, PackageDifference] = {}
         with open_one_at_a_time(self.git) as open_reader:
             for variant in variants[:_MAX_PACKAGES]:
                 draft, old_tree = find_next_draft(variant), variant.observed.package_state.tree
@@ -83,7 +88,7 @@ class PackageChangeReader:
                 patch = self._patches.get(key)
                 if patch is None:
                     try:
-                        patch = _build_patch(variant, draft, open_reader)
+                        patch = _build_patch(variant, draft, open_reader, differences)
                     except FanoutError:
                         continue
                     size = 1 + sum(len(file.lines) for file in patch.files)
@@ -131,9 +136,16 @@ class PackageChangeReader:
 
 
 def _build_patch(
-    variant: RenderedVariant, draft: OpenDraft, open_reader: OpenReader
+    variant: RenderedVariant,
+    draft: OpenDraft,
+    open_reader: OpenReader,
+    differences: dict[_ChangedFiles, PackageDifference],
 ) -> PackagePatch:
-    """Compare the package on the branch with the draft. Raises what reading raises."""
+    """Compare the package on the branch with the draft. Raises what reading raises.
+
+    `differences` are those of the request's packages so far, most of which change alike: their
+    objects are compared once.
+    """
     content, package = variant.draft_content, variant.selected.package
     old_tree = variant.observed.package_state.tree
     old_remote = variant.observed.package_location.repository_state.remote
@@ -176,9 +188,14 @@ def _build_patch(
         patch = tuple(format_patch(sides[0], sides[1], ("a", "b")))
         omitted_lines = max(0, len(patch) - _MAX_FILE_LINES)
         files.append(FilePatch(patch[:_MAX_FILE_LINES], omitted_lines, path in METADATA_FILES))
-    # Masked, so that no value of a Secret can be shown; without what takes long to be parsed.
-    before, after = (
-        {it: file for it, file in side.items() if len(file[1]) <= _MAX_FILE_SIZE} for side in masked
-    )
-    difference = compare_packages(old.keys() & changed, new.keys() & changed, before, after)
-    return PackagePatch(tuple(files), len(changed) - len(shown), difference)
+    key = tuple((it, old.get(it), new.get(it)) for it in changed if it not in METADATA_FILES)
+    if key not in differences:
+        # Masked, so that no value of a Secret can be shown; without what takes long to be parsed.
+        before, after = (
+            {it: file for it, file in side.items() if len(file[1]) <= _MAX_FILE_SIZE}
+            for side in masked
+        )
+        differences[key] = compare_packages(
+            old.keys() & changed, new.keys() & changed, before, after
+        )
+    return PackagePatch(tuple(files), len(changed) - len(shown), differences[key])
