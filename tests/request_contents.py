@@ -5,7 +5,10 @@ from datetime import UTC, datetime
 from fanout.api.gate_vocabulary import Verdict
 from fanout.api.promotion_policy import MergeMethod
 from fanout.api.results import CheckResult, Hold
-from fanout.plan.pull_requests.request_text import (
+from fanout.api.view_base import RequestView
+from fanout.plan.pull_requests.object_changes import ChangeCounts, FieldChange, PackageDifference
+from fanout.plan.pull_requests.request_values import (
+    ChangedPackages,
     PackageChange,
     RequestCheck,
     RequestConflict,
@@ -13,6 +16,10 @@ from fanout.plan.pull_requests.request_text import (
     RequestHold,
     RequestUpstream,
     RequestVariant,
+    StageEvidence,
+    StageLine,
+    UpstreamCommit,
+    UpstreamHistory,
 )
 from fanout.plan.rendered_variant import ChangeVerb
 from fanout.values import replace
@@ -111,6 +118,18 @@ CHANGES = (
         ("site3/monitoring",),
         ("--- /dev/null", "+++ draft/Kptfile", "@@ -0,0 +1 @@", "+kind: Kptfile"),
         omitted="120 more lines in 3 files",
+        is_metadata=True,
+    ),
+)
+REPLICAS = PackageDifference(
+    (FieldChange("image", "1.0.0", "1.1.0"), FieldChange("replicas", "2", "3")),
+    counts=(ChangeCounts("file", changed=1), ChangeCounts("object", changed=1)),
+)
+CHANGED = (
+    ChangedPackages(("site1/monitoring", "site2/monitoring"), REPLICAS),
+    ChangedPackages(
+        ("site3/monitoring",),
+        PackageDifference(counts=(ChangeCounts("file", added=3), ChangeCounts("object", added=2))),
     ),
 )
 CONFLICTS = (
@@ -155,6 +174,59 @@ UPSTREAM = RequestUpstream(
     revision="v1.2.0",
     commit=COMMIT,
 )
+PAGES = "https://git.example.com/platform/packages"
+SUBJECTS = ("Run three replicas", "Fix the port (#12)", "Add alerts @acme/ops")
+HISTORIES = (
+    UpstreamHistory(
+        package="monitoring",
+        old_revision="v1.1.0",
+        revision="v1.2.0",
+        commits=tuple(
+            UpstreamCommit(
+                commit=f"{number}{COMMIT[1:]}",
+                subject=subject,
+                author="Ann Lee",
+                url=f"{PAGES}/commit/{number}{COMMIT[1:]}",
+            )
+            for number, subject in enumerate(SUBJECTS)
+        ),
+        authors=("Ann Lee", "bob@example.com"),
+        omitted=12,
+        tag_url=f"{PAGES}/src/tag/monitoring/v1.2.0",
+        compare_url=f"{PAGES}/compare/{'a' * 40}...{COMMIT}",
+    ),
+    UpstreamHistory(
+        package="monitoring",
+        old_revision="v1.3.0",
+        revision="v1.2.0",
+        commits=(UpstreamCommit(commit=COMMIT, subject="Undo", author="Ann Lee"),),
+        authors=("Ann Lee",),
+        is_backward=True,
+    ),
+)
+STAGES = (
+    StageLine(
+        name="staging",
+        revisions=("v1.2.0",),
+        readiness="all of 4",
+        since=MORNING,
+        evidence=(
+            StageEvidence("e2e", Verdict.PASSED, "https://ci.example.com/runs/7"),
+            StageEvidence("soak-test", Verdict.FAILED),
+            StageEvidence("issue", Verdict.PASSED, "https://git.example.com/acme/base/issues/7"),
+        ),
+    ),
+    StageLine(
+        name="prod",
+        revisions=("v1.1.0", "v1.0.0"),
+        readiness="none of 3",
+        is_own=True,
+    ),
+)
+SIBLINGS = tuple(
+    RequestView(name, number, f"https://git.example.com/acme/{name}/pulls/{number}", state)
+    for name, number, state in (("edge-ap", 3, "open"), ("edge-us", 12, "merged"))
+)
 
 
 def build_content() -> RequestContent:
@@ -168,6 +240,11 @@ def build_content() -> RequestContent:
         head_branch="drafts/default/_stages/edge.monitoring/prod",
         variants=VARIANTS,
         changes=CHANGES,
+        changed=CHANGED,
+        histories=HISTORIES,
+        stages=STAGES,
+        siblings=SIBLINGS,
+        omitted_siblings=3,
         conflicts=CONFLICTS,
         holds=HOLDS,
         checks=CHECKS,
@@ -185,6 +262,11 @@ def build_many() -> RequestContent:
             replace(VARIANTS[0], name=path.replace("/", "-"), path=path) for path in paths
         ),
         changes=(PackageChange(tuple(paths), PATCH),),
+        changed=(ChangedPackages(tuple(paths), REPLICAS),),
+        histories=(replace(HISTORIES[0], commits=HISTORIES[0].commits * 5, is_cut=True),),
+        stages=(),
+        siblings=(),
+        omitted_siblings=0,
         conflicts=(),
         holds=(),
         checks=(),
@@ -233,7 +315,17 @@ def build_hostile(name: str) -> RequestContent:
         branch=name,
         head_branch=name,
         variants=(variant, replace(variant, name="site2")),
-        changes=(PackageChange((name,), (name, f"+{name}", f" {name}"), omitted=name),),
+        changes=(
+            PackageChange((name,), (name, f"+{name}", f" {name}"), omitted=name),
+            PackageChange((name,), (name,), is_metadata=True),
+        ),
+        changed=(
+            ChangedPackages(
+                (name, "site2"),
+                PackageDifference((FieldChange("image", name, f"{name}x", (name,)),)),
+            ),
+            ChangedPackages((name,), PackageDifference((FieldChange("image", "", f"{name}x"),))),
+        ),
         conflicts=(
             RequestConflict((name,), name, is_decided=False),
             RequestConflict((name,), f"upstream {name}, local {name}.", is_decided=True),
@@ -245,4 +337,21 @@ def build_hostile(name: str) -> RequestContent:
         checks=(RequestCheck(CheckResult(name, Verdict.PENDING, f"{name}: {name}"), (name,)),),
         upstreams=(RequestUpstream(repository=name, package=name, revision=name, commit=name),),
         approval_checks=(name,),
+        histories=(
+            UpstreamHistory(
+                package=name,
+                old_revision=name,
+                revision=name,
+                commits=(UpstreamCommit(commit=name, subject=name, author=name),),
+                authors=(name,),
+            ),
+        ),
+        stages=(
+            StageLine(
+                name=name,
+                revisions=(name,),
+                evidence=(StageEvidence(name, Verdict.PASSED, name),),
+            ),
+        ),
+        siblings=(RequestView(name, 1, "", "open"),),
     )

@@ -353,6 +353,7 @@ def _open_world(
         identity=CommitIdentity(author.name, author.email),
         limits=_package_limits(configuration),
         check_namespaces=frozenset(configuration.checks.namespaces),
+        forge_programs={it.host: it.type for it in configuration.forges},
         new_records=settings.new_records,
     )
     url, is_configured = _find_records(settings, configuration)

@@ -16,6 +16,7 @@ number is not used again when something comes back to the path without its tag.
 from collections.abc import Iterable, Mapping, Sequence
 
 from fanout.api.commit_trailers import Trailer
+from fanout.plan.commit_text import disarm_references, restore_references
 from fanout.selection.ref_names import (
     NO_STAGE,
     drafts_prefix,
@@ -114,7 +115,7 @@ def format_message(subject: str, statement: CommitStatement, body: str = "") -> 
     lines += [f"{Trailer.RESTORED}: {path}" for path in sorted(statement.restored)]
     text = body.strip("\n")
     above = f"{subject.strip()}\n\n{text}\n" if text else f"{subject.strip()}\n"
-    return f"{above}\n" + "".join([f"{line}\n" for line in lines])
+    return disarm_references(f"{above}\n" + "".join([f"{line}\n" for line in lines]))
 
 
 def format_package(path: str, package: PackageStatement) -> str:
@@ -141,6 +142,7 @@ def parse_message(message: str) -> CommitStatement | None:
     Lines of others, such as `Signed-off-by`, are left alone. A line of fanout that cannot be
     understood makes it none: a newer version wrote it, or somebody who is not fanout.
     """
+    message = restore_references(message)
     set_fields: dict[str, str] = {}
     source: dict[str, str] = {}
     packages: dict[str, dict[str, str]] = {}

@@ -8,6 +8,7 @@ from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import FanoutError
 from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.changes.publication_messages import PublicationGroup, group_publications
+from fanout.plan.commit_text import disarm_references
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.selection.policy_resolution import ResolvedPolicy, find_promotions
@@ -57,8 +58,8 @@ def build_commit_messages(
             "variants": [
                 {
                     "name": it.spec.name,
-                    "path": it.spec.path,
-                    "target": it.spec.target,
+                    "path": disarm_references(it.spec.path),
+                    "target": disarm_references(it.spec.target),
                     "revision": it.selected.revision,
                 }
                 for it in variants

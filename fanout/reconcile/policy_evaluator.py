@@ -477,9 +477,7 @@ class PolicyEvaluator(Value, kw_only=True):
             cleanup,
         )
         plan = with_draft_times(plan, facts.stages, self.now)
-        plan = self.request_planner.add_requests(
-            plan, observed.variants, inputs.path_ownership.states_by_repository, inputs.promotions
-        )
+        plan = self.request_planner.add_requests(plan, decided)
         return sort_actions(plan, [it.name for it in facts.stages])
 
     def _build_variant_observer(

@@ -53,6 +53,7 @@ from fanout.reconcile.pull_requests.request_planner import (
     RequestTextBuilder,
     plan_others,
 )
+from fanout.reconcile.pull_requests.upstream_history import UpstreamHistoryReader
 from fanout.reconcile.records.lost_records import find_lost_policies, stop_lost_policies
 from fanout.reconcile.records.undeclared_policies import find_undeclared
 from fanout.reconcile.removal.orphaned_variants import find_removal_doubt
@@ -204,6 +205,7 @@ class Reconciler:
         )
         self._content_cache = PackageContentCache()
         self._change_reader = PackageChangeReader(world.git)
+        self._history_reader = UpstreamHistoryReader(world.git, world.setup.forge_programs)
         self._edit_detector = DownstreamEditDetector(self._content_cache)
         self._conditions = PropagationConditions(world.sandbox)
         self._rollback = RollbackSelector(world.git)
@@ -351,6 +353,7 @@ class Reconciler:
                 publish=mode.publish,
                 texts=RequestTextBuilder(
                     change_reader=self._change_reader,
+                    history_reader=self._history_reader,
                     sandbox=world.sandbox,
                     declared=declared,
                     budgets=self._budgets,

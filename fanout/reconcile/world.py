@@ -1,9 +1,12 @@
 """Ports and installation settings of a pass: the only things outside that it may touch."""
 
+from collections.abc import Mapping
+
+from fanout.api.fanout_configuration import ForgeProgram
 from fanout.plan.observation.repository_state import CommitIdentity
 from fanout.ports import ForgeDirectory, FunctionRunner, GitStore, ProbeClient, RecordStore, Sandbox
 from fanout.telemetry.metrics import Counters, ProgressReporter
-from fanout.values import Value
+from fanout.values import Value, field
 from fanout.variants.render_model import RenderLimits
 
 
@@ -14,6 +17,7 @@ class Setup(Value):
     identity: CommitIdentity = CommitIdentity("fanout", "fanout@localhost")
     limits: RenderLimits = RenderLimits()
     check_namespaces: frozenset[str] = frozenset()  # that checks may read besides their own
+    forge_programs: Mapping[str, ForgeProgram] = field(default_factory=dict)  # by host
     new_records: bool = False  # a person confirmed that missing records are no loss
 
 

@@ -18,7 +18,8 @@ from fanout.plan.pull_requests.request_text import (
 pytestmark = pytest.mark.forge
 
 # Elements that fanout's Markdown is made of. Blocks of code are colored with span.
-ELEMENTS = {"p", "ul", "li", "h3", "code", "pre", "span", "div"}
+ELEMENTS = {"p", "ul", "li", "h3", "code", "pre", "span", "div", "details", "summary"}
+ELEMENTS |= {"table", "thead", "tbody", "tr", "th", "td"}
 
 
 @dataclass
@@ -75,8 +76,10 @@ def test_hostile_names_are_shown_as_they_are(board: Board, kind: str):
     request = format_request(build_hostile(name))
     for mode in ("comment", "gfm"):
         elements = Elements(board.render(request.text, mode))
-        assert elements.links == []
-        assert elements.names <= ELEMENTS
+        # A plain URL is the link that whoever reported a result gave it.
+        links = [f"href={name}"] if kind == "URL" else []
+        assert elements.links == links
+        assert elements.names - ({"a"} if links else set()) <= ELEMENTS
         # No section was swallowed by the value before it.
         assert "Installation:" in elements.text
         assert request.digest not in elements.text

@@ -4,11 +4,13 @@
 difference before it is committed.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 from request_contents import (
     HOSTILE_NAMES,
+    MORNING,
     PATCH,
     build_content,
     build_hostile,
@@ -20,20 +22,21 @@ from fanout.api.results import Hold
 from fanout.plan.pull_requests.markdown_text import (
     format_block,
     format_code,
+    format_foreign_link,
     format_sentence,
     format_title,
 )
+from fanout.plan.pull_requests.request_content import TEXT_VARIABLES, build_text_variables
+from fanout.plan.pull_requests.request_layout import MAX_TEXT
 from fanout.plan.pull_requests.request_text import (
-    MAX_TEXT,
     MAX_TITLE,
-    PackageChange,
-    RequestConflict,
-    RequestHold,
     format_request,
     needs_update,
     parse_marker,
     replace_own_text,
+    replace_own_title,
 )
+from fanout.plan.pull_requests.request_values import PackageChange, RequestConflict, RequestHold
 from fanout.values import replace
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "requests"
@@ -139,6 +142,35 @@ def test_text_of_people_around_fanout_s_part_stays():
     assert needs_update(present, new)
 
 
+OLD_TITLE = "Update 3 packages to monitoring v1.2.0 (edge/monitoring, stage prod)"
+NEW_TITLE = "Remove site1/monitoring (edge/monitoring)"
+TITLES = [
+    ("fanout's alone", OLD_TITLE, NEW_TITLE),
+    ("with a prefix", f"OPS-7: {OLD_TITLE}", f"OPS-7: {NEW_TITLE}"),
+    ("with a suffix", f"{OLD_TITLE} [after lunch]", f"{NEW_TITLE} [after lunch]"),
+    ("with both", f"(1) {OLD_TITLE} (2)", f"(1) {NEW_TITLE} (2)"),
+    ("of a person alone", "My title", NEW_TITLE),
+    ("with a changed part of fanout", OLD_TITLE.replace("v1.2.0", "v9"), NEW_TITLE),
+    ("too long", f"{'x' * 230} {OLD_TITLE}", f"{'x' * 230} Remove site1/monito"),
+]
+
+
+@pytest.mark.parametrize(("description", "present", "expected"), TITLES)
+def test_words_of_people_around_fanout_s_title_stay(description, present, expected):
+    old, new = format_request(build_content()), format_request(build_removal())
+    assert (old.title, new.title) == (OLD_TITLE, NEW_TITLE)
+    text = f"{PEOPLE_ABOVE}{old.text}"
+    assert replace_own_title(present, text, new) == expected
+
+
+def test_a_title_is_replaced_where_the_text_does_not_say_which_part_is_fanout_s():
+    old, new = format_request(build_content()), format_request(build_removal())
+    earlier = re.sub(r" title=\S*", "", old.text)
+    assert parse_marker(earlier) is not None
+    for text in (earlier, ""):
+        assert replace_own_title(f"x {OLD_TITLE}", text, new) == NEW_TITLE
+
+
 def test_an_edit_of_fanout_s_part_stays_until_that_part_changes():
     request = format_request(build_content())
     edited = request.text.replace("`v1.2.0`", "`v9`")
@@ -236,3 +268,57 @@ def test_a_long_line_of_a_template_is_cut_within_the_line():
     text = format_request(build_content(), body="€" * 30_000).text
     assert MAX_TEXT * 0.9 < len(text.encode()) <= MAX_TEXT
     assert "bytes not shown: the text would be too long." in text
+
+
+def test_the_state_of_another_request_is_no_reason_to_write_the_text():
+    content = build_content()
+    merged = replace(
+        content,
+        siblings=tuple(replace(it, state="merged") for it in content.siblings),
+        stages=(
+            content.stages[0],
+            replace(content.stages[1], readiness="some of 3", revisions=("v1.2.0",), since=MORNING),
+        ),
+    )
+    one, other = format_request(content), format_request(merged)
+    assert one.text != other.text
+    assert not needs_update(one.text, other)
+    fewer = format_request(replace(content, siblings=content.siblings[:1]))
+    assert not needs_update(one.text, fewer)
+    assert needs_update(fewer.text, one)
+    staging = replace(content.stages[0], readiness="some of 4")
+    other_stage = replace(content, stages=(staging, content.stages[1]))
+    assert needs_update(one.text, format_request(other_stage))
+
+
+LINKS = [
+    ("a page", "https://ci.example.com/runs/7?a=b#L12", True),
+    ("an issue", "https://git.example.com/acme/base/issues/7", False),
+    ("a request", "https://github.com/acme/base/pull/7", False),
+    ("a merge request", "https://gitlab.com/a/b/-/merge_requests/7", False),
+    ("a commit", "https://github.com/acme/base/commit/0123456", False),
+    ("no page", "javascript:alert(1)", False),
+    ("a user in it", "https://ann@evil.example/x", False),
+    ("an end of the link", "https://evil.example/a)b", False),
+    ("a bracket", "https://evil.example/[a", False),
+    ("a mention", "https://evil.example/@ann", False),
+    ("a reference", "https://evil.example/x#1", False),
+    ("a line break", "https://evil.example/a\n<!-- x", False),
+    ("no host", "https:///x", False),
+    ("broken brackets", "https://[x/y", False),
+]
+
+
+@pytest.mark.parametrize(("description", "url", "is_link"), LINKS)
+def test_foreign_link(description, url, is_link):
+    shown = format_foreign_link("`e2e`", url)
+    assert shown == (f"[`e2e`]({url})" if is_link else f"`e2e` {format_code(url)}")
+    assert format_foreign_link("`e2e`", "") == "`e2e`"
+
+
+def test_the_body_variables_are_those_that_validation_knows():
+    variables = build_text_variables(build_content())
+    assert sorted(variables) == sorted(TEXT_VARIABLES)
+    assert "The same stage elsewhere" not in variables["text"]
+    assert variables["histories"][0]["commits"][1]["subject"] == "Fix the port `(#12)`"
+    assert variables["stages"][0]["evidence"][1] == {"check": "`soak-test`", "result": "failed"}

@@ -6,21 +6,21 @@ from pathlib import Path
 import pytest
 from companies import company
 from editing import AMS, DEPLOYMENT, TEXT
-from fleet import POLICY, PROMOTION, Fleet
+from fleet import PACKAGE, POLICY, PROMOTION, Fleet
 
 from fanout.api.promotion_policy import MergeMethod
 from fanout.cli.startup import Program
 from fanout.plan.decided_variant import DecidedVariant, VariantStep
 from fanout.plan.pull_requests.request_content import build_content
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_text import (
-    PackageChange,
-    RequestContent,
-    format_request,
-)
+from fanout.plan.pull_requests.request_layout import format_difference
+from fanout.plan.pull_requests.request_text import format_request
+from fanout.plan.pull_requests.request_values import PackageChange, RequestContent, RequestReadings
 from fanout.reconcile.pass_scope import PassMode
 from fanout.reconcile.pull_requests import package_changes
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
+from fanout.reconcile.pull_requests.upstream_history import UpstreamHistoryReader
+from fanout.values import replace
 
 BY = ("--reason", "why", "--by", "Ann <ann@example.com>")
 SIGNED = "requires: [{name: signed-off, approval: {atLeast: 1, from: [sre]}}]"
@@ -63,9 +63,12 @@ def read_group(program: Program) -> RequestGroup:
 def read_content(fleet: Fleet) -> RequestContent:
     with fleet.opened() as program:
         group = read_group(program)
-        reader = PackageChangeReader(program.world.git)
-        changes = reader.read_changes([it.rendered for it in group.members])
-    return build_content(group, MergeMethod.DIRECT, changes)
+        [result] = program.observe(PassMode()).policies
+        variants = [it.rendered for it in group.members]
+        readings = PackageChangeReader(program.world.git).read_changes(variants)
+        reader = UpstreamHistoryReader(program.world.git, {})
+        histories = reader.read_histories(result.resolved_policy, variants)
+    return build_content(group, MergeMethod.DIRECT, replace(readings, histories=histories))
 
 
 def patch_of(content: RequestContent) -> str:
@@ -125,8 +128,22 @@ def test_long_changes_are_cut_and_counted(fleet: Fleet):
     assert "+line 0\n" in shown
     assert "+line 499" not in shown
     assert "300,000 bytes, too long to compare" in shown
-    assert changes[0].omitted == "305 more lines and 19 more files"
-    assert changes[1].omitted == "14 more files of each"
+    assert changes[0].omitted == "305 more lines and 14 more files"
+    # The Kptfile takes no place of the other files.
+    assert changes[1].is_metadata
+    assert "ref: monitoring/v2" in "\n".join(changes[1].lines)
+    assert changes[2].omitted == "14 more files of each"
+
+
+def test_changes_of_objects_are_in_numbers(fleet: Fleet):
+    deployment = PACKAGE["deployment.yaml"].replace("replicas: 1", "replicas: 3")
+    fleet.release("v2", {"deployment.yaml": deployment, "notes.txt": "new\n"})
+    [changed] = read_content(fleet).changed
+    assert changed.paths == (AMS,)
+    # The hot fix of the site has 7, and the conflict is upstream's until a person decides.
+    assert format_difference(changed.difference) == (
+        "replicas 7 → 3, 1 file added, 1 file changed, 1 object changed"
+    )
 
 
 def test_changes_of_more_packages_than_are_read_are_counted(
@@ -147,7 +164,45 @@ def test_a_package_that_cannot_be_read_is_left_out(fleet: Fleet):
         shutil.rmtree(fleet.root / fleet.state / "mirrors")
         reader = PackageChangeReader(program.world.git)
         changes = reader.read_changes([it.rendered for it in group.members])
-    assert changes == ()
+    assert changes == RequestReadings()
+
+
+def test_upstream_s_commits_between_the_revisions(fleet: Fleet):
+    blueprints = fleet.repos["blueprints"]
+    blueprints.commit("main", {"other/file.txt": "x\n"}, "Another package")
+    for number in range(25):
+        blueprints.commit("main", {"monitoring/notes.txt": f"{number}\n"}, f"Note {number}\n\nx")
+    fleet.release("v2", {"notes.txt": "last\n"})
+    [history] = read_content(fleet).histories
+    assert (history.package, history.old_revision, history.revision) == ("monitoring", "v1", "v2")
+    subjects = [it.subject for it in history.commits]
+    assert subjects[1:] == [f"Note {number}" for number in range(24, 5, -1)]
+    assert (len(subjects), history.omitted, history.is_cut) == (20, 6, False)
+    assert history.authors == ("Ada Author",)
+    assert (history.tag_url, history.compare_url, history.commits[0].url) == ("", "", "")
+
+
+def test_an_earlier_revision_takes_commits_back(fleet: Fleet):
+    fleet.write("policy.yaml", POLICY)
+    fleet.release("v2", {"notes.txt": "new\n"})
+    fleet.later(minutes=1).settle()
+    fleet.write("policy.yaml", POLICY.replace('{semver: ">=1 <9"}', "{tag: v1}"))
+    [history] = read_content(fleet.later(minutes=1)).histories
+    assert (history.old_revision, history.revision) == ("v2", "v1")
+    assert history.is_backward
+    assert len(history.commits) == 1
+
+
+def test_variants_without_a_request_have_nothing_read_for_them(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_: object) -> None:
+        raise AssertionError("there is no forge")
+
+    monkeypatch.setattr(UpstreamHistoryReader, "read_histories", fail)
+    monkeypatch.setattr(PackageChangeReader, "read_changes", fail)
+    fleet.release("v2", {"notes.txt": "new\n"})
+    fleet.sweep()
 
 
 def test_a_move_says_from_where_to_where(fleet: Fleet):

@@ -2,12 +2,17 @@
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from fleet import PACKAGE, PLAIN, POLICY, PROMOTION
-from forge_fleet import ForgeFleet
-from gitea_server import Gitea
+from forge_fleet import ForgeFleet, GiteaRepo
+from gitea_server import Gitea, await_condition
+
+from fanout.reconcile.pass_scope import PassMode
+from fanout.reconcile.pull_requests import package_changes, upstream_history
 
 pytestmark = pytest.mark.forge
 
@@ -85,6 +90,12 @@ def test_a_text_stays_until_there_is_something_else_to_say(fleet: ForgeFleet):
     assert request["body"].rstrip().endswith("-->\n\nBob: fine.")
     assert "+  replicas: 2" in request["body"]
     assert before not in request["body"]
+    title = request["title"]
+    fleet.retitle("edge", 1, f"OPS-7: {title} (after lunch)")
+    fleet.release("v3")
+    sweep(fleet)
+    request = fleet.only_request("edge")
+    assert request["title"] == f"OPS-7: {title.replace('v2', 'v3')} (after lunch)"
     fleet.rewrite("edge", 1, "")
     sweep(fleet)
     assert body(fleet).strip() in request["body"]
@@ -107,9 +118,11 @@ def test_a_change_is_shown_once_against_what_is_in_force_without_values_of_secre
     sweep(fleet)
     text = fleet.requests("edge")[1]["body"]
     assert "* Update `v2` → `v3`: `sites/ams`, `sites/ber`\n" in text
+    assert "* replicas 1 → 3, 2 files changed, 2 objects changed (each of 2 packages)\n" in text
     [shown] = re.findall(r"All packages:\n\n```diff\n(.*?)```", text, re.DOTALL)
     assert "-  replicas: 1\n+  replicas: 3\n" in shown
-    assert "ref: monitoring/v3" in shown
+    [folded] = re.findall(r"### Kptfile and package context\n(.*?)###", text, re.DOTALL)
+    assert "ref: monitoring/v3" in folded
     assert "*** (before)" in shown
     assert "*** (after)" in shown
     assert "canary" not in text
@@ -121,7 +134,8 @@ def test_templates_give_title_and_text(fleet: ForgeFleet):
         titleTemplate="chore({{ stage }}): {{ variants | length }} of @{{ policy }}",
         bodyTemplate="{% for item in variants %}\n* {{ item.path }} {{ item.action }}\n"
         "{% endfor %}\n"
-        "{{ holds[0].sentence }}\n\n{{ text }}",
+        "{{ holds[0].sentence }}\n\n{{ differences[0].sentence }}; {{ histories | length }},"
+        " {{ stages | length }}\n\n{{ text }}",
         draft=False,
     )
     assert "pullRequest" not in sweep(fleet)
@@ -129,6 +143,7 @@ def test_templates_give_title_and_text(fleet: ForgeFleet):
     assert request["title"] == "chore(dev): 2 of _monitoring"
     assert not request["draft"]
     assert "\n* `sites/ams` Add\n* `sites/ber` Add\n" in request["body"]
+    assert "\n2 files added, 2 objects added; 0, 0\n" in request["body"]
     assert "### What it waits for" in request["body"]
 
 
@@ -222,3 +237,154 @@ def test_packages_of_hostile_names_are_published_and_notify_nobody(
     assert fleet.published() == dict.fromkeys(paths, "v1")
     mentioned = fleet.gitea.get("/repos/issues/search?mentioned=true&type=pulls", by="ann")
     assert [it for it in mentioned if it["repository"]["owner"] == fleet.owner] == []
+
+
+def release_upstream(fleet: ForgeFleet, version: str, subjects: Sequence[str]) -> list[str]:
+    """Commit to the upstream repository on the server, and tag the last commit; return them."""
+    base = fleet.repos["base"]
+    assert isinstance(base, GiteaRepo)
+    commits = []
+    for number, subject in enumerate(subjects):
+        text = PACKAGE["deployment.yaml"].replace("replicas: 1", f"replicas: {number + 2}")
+        files = PACKAGE | {"deployment.yaml": text, "notes.txt": f"{version} {subject}\n"}
+        files = {f"monitoring/{path}": content for path, content in files.items()}
+        commits.append(base.commit("main", files, f"{subject}\n\nCloses #1\n"))
+    base.push(f"{commits[-1]}:refs/tags/monitoring/{version}")
+    return commits
+
+
+def open_second_requests(fleet: ForgeFleet) -> list[str]:
+    """Have v2 wait for approvals in two repositories of the second stage; return its commits.
+
+    Upstream is on the server, and dev has reported that v2 passed.
+    """
+    fleet.repository("base")
+    fleet.repository("west")
+    fleet.gitea.post(f"{fleet.path('west')}/issues", {"title": "first"})
+    sites = {"ams": ("dev", "edge"), "ber": ("prod", "edge"), "cph": ("prod", "west")}
+    for name, place in sites.items():
+        fleet.site(name, *place)
+    stages = POLICY.replace("blueprints", "base").replace(", soak: 1h", "")
+    sign_off = "requires: [{name: sign-off, approval: {from: [sre], atLeast: 1}}]"
+    fleet.write("policy.yaml", stages.replace("{name: prod,", f"{{name: prod, {sign_off},"))
+    ann = f"subjects: ['{fleet.gitea.host}/ann']"
+    fleet.write("promotion.yaml", re.sub(r"subjects: \[.*?\]", ann, PROMOTION))
+    release_upstream(fleet, "v1", ["Begin"])
+    link = "https://ci.example.com/runs/7"
+
+    def report(version: str) -> None:
+        result = ("--check", "e2e", "--status", "passed", "--revision", version)
+        evidence = (*result, "--link", link, "--by", "CI <ci@example.com>")
+        reported = fleet.run("report", "monitoring", "--stage", "dev", *evidence)
+        assert reported.code == 0, reported.err
+
+    commits: list[str] = []
+    for version in ("v1", "v2"):
+        for _ in range(4):
+            sweep(fleet)
+        report(version)
+        for _ in range(2):
+            sweep(fleet)
+        if version == "v1":
+            for repository in ("edge", "west"):
+                number = fleet.requests(repository)[-1]["number"]
+                fleet.review(repository, number, "ann")
+            for _ in range(3):
+                sweep(fleet)
+            commits = release_upstream(fleet, "v2", ["Run more", "Fix @ann and #1, closes #1"])
+    return commits
+
+
+def test_a_request_answers_what_reviewers_ask(fleet: ForgeFleet):
+    commits = open_second_requests(fleet)
+    [request] = [it for it in fleet.requests("edge") if it["state"] == "open"]
+    [other] = [it for it in fleet.requests("west") if it["state"] == "open"]
+    text, page = request["body"], f"{fleet.gitea.git_url('base', owner=fleet.owner)[:-4]}"
+    sections = dict(re.findall(r"### (.*)\n\n((?:(?!### |<!--).*\n)*)", text))
+    assert list(sections)[:6] == [
+        "What changes",
+        "Packages",
+        "Why",
+        "Where it is already",
+        "What it waits for",
+        "Checks",
+    ]
+    assert sections["What changes"] == "* replicas 2 → 3, 2 files changed, 1 object changed\n\n"
+    ids = [f"[`{it[:10]}`]({page}/commit/{it})" for it in reversed(commits)]
+    assert sections["Why"].splitlines()[2:4] == [
+        f"* {ids[0]} Fix `@ann` and `#1`, closes `#1` (Ada)",
+        f"* {ids[1]} Run more (Ada)",
+    ]
+    assert f"{page}/src/tag/monitoring/v2" in sections["Why"]
+    assert re.search(rf"{page}/compare/[0-9a-f]{{40}}\.\.\.{commits[-1]}", sections["Why"])
+    rows = sections["Where it is already"].splitlines()
+    assert re.fullmatch(
+        r"\| `dev` \| `v2` \| all of 1 \| `[-0-9T:]+Z` \| \[`e2e`\]\(.*runs/7\) passed \|", rows[2]
+    )
+    assert rows[3].startswith("| `prod` (this request) | `v1` | none of 2 |  |")
+    url = f"{fleet.gitea.url}/{fleet.owner}/west/pulls/{other['number']}"
+    assert f"* `west`: [pull request {other['number']}]({url}), open\n" in text
+    fleet.calls()
+    sweep(fleet)
+    assert edits(fleet) == []
+    # Of a process that stays, a pass without changes reads neither packages nor commits.
+    with fleet.opened() as program:
+        assert not program.observe(PassMode()).plan.actions
+        failing = mock.Mock(side_effect=AssertionError)
+        with (
+            mock.patch.object(package_changes, "_build_patch", failing),
+            mock.patch.object(upstream_history, "read_span", failing),
+        ):
+            assert not program.observe(PassMode()).plan.actions
+    assert not failing.called
+    # A request of the stage that is merged is no reason to write the others.
+    fleet.retitle("west", other["number"], "Ready")
+    fleet.merge("west", other["number"])
+    sweep(fleet)
+    sweep(fleet)
+    assert fleet.requests("west")[-1]["state"] == "merged"
+    edited = [it for it in edits(fleet) if "/edge/" in it]
+    assert edited == []
+    # Words of upstream's commits close and mention nothing where its packages go.
+    issue = f"{fleet.path('west')}/issues/1"
+    assert fleet.gitea.get(issue)["state"] == "open"
+    assert not [it for it in fleet.gitea.get(f"{issue}/timeline") or [] if it.get("ref_issue")]
+
+
+def test_values_in_messages_of_commits_close_and_mention_nothing(fleet: ForgeFleet):
+    """A value that a conflict rejects is in the commits that are merged."""
+    fleet.gitea.post(f"{fleet.path('edge')}/issues", {"title": "first"})
+    for _ in range(2):
+        sweep(fleet)
+    fleet.retitle("edge", 2, "Ready")
+    fleet.merge("edge", 2)
+    sweep(fleet)
+    text = fleet.repos["edge"].file("main", "sites/ams/settings.yaml")
+    hostile = text.replace('retention: "7d"', "retention: 'closes #1, @bob [skip ci]'")
+    assert hostile != text
+    fleet.repos["edge"].commit("main", {"sites/ams/settings.yaml": hostile}, "by hand")
+    fleet.site("ams", "dev", "edge", retention="9d")
+    fleet.later(minutes=1).sweep()
+    by = ("--reason", "why", "--by", "Ann <ann@example.com>")
+    resolved = fleet.run("resolve", "monitoring", "--variant", "ams", *by)
+    assert resolved.code == 0, resolved.err
+    for _ in range(2):
+        sweep(fleet)
+    request = fleet.requests("edge")[-1]
+    message = fleet.repos["edge"].git("log", "-1", "--format=%B", request["commit"])
+    assert "closes #\N{WORD JOINER}1, @\N{WORD JOINER}bob [\N{WORD JOINER}skip ci]" in message
+    assert "closes #1" not in message
+    # In the text the same value is code, and read back as it was.
+    [line] = re.findall(r"settings.yaml.* not taken.*", request["body"])
+    assert "closes `#1`, `@bob`" in line
+    assert "\N{WORD JOINER}" not in request["body"]
+    fleet.retitle("edge", request["number"], "Ready")
+    fleet.merge("edge", request["number"])
+    fleet.later(minutes=1).sweep()
+    issue = f"{fleet.path('edge')}/issues/1"
+    assert fleet.gitea.get(issue)["state"] == "open"
+    # So would have been the others.
+    fleet.repos["edge"].commit("main", {"README.md": "x\n"}, "closes #1")
+    await_condition(
+        lambda: fleet.gitea.get(issue)["state"] == "closed", "a plain message closes nothing"
+    )

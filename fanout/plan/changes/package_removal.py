@@ -16,6 +16,7 @@ from fanout.api.commit_trailers import Trailer
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
+from fanout.plan.commit_text import disarm_references
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryPath, RepositoryState
 from fanout.plan.records.policy_status import PreviousLocationLine, PublishedLine, VariantLine
 from fanout.selection.ref_names import parse_publication_number
@@ -226,7 +227,7 @@ def build_removal_message(
     variants = dict.fromkeys(it.variant for it in ordered)
     trailers += [f"{Trailer.VARIANT.value}: {variant}" for variant in variants]
     trailers += [f"{Trailer.APPROVED_BY.value}: {name}" for name in approvers]
-    return "\n\n".join([*parts, "\n".join(trailers)]) + "\n"
+    return "\n\n".join([disarm_references("\n\n".join(parts)), "\n".join(trailers)]) + "\n"
 
 
 def removal_due_since(

@@ -11,6 +11,7 @@ from fanout.plan.changes.commit_chain import split_by_commit
 from fanout.plan.changes.package_removal import build_removal_message
 from fanout.plan.changes.policy_plan import PolicyPlan
 from fanout.plan.commit_statement import NO_VALUE
+from fanout.plan.commit_text import disarm_references
 from fanout.plan.decided_variant import VariantStep
 from fanout.plan.edits.merge_disputes import conflict_paragraph, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import CommitIdentity
@@ -92,6 +93,7 @@ def build_publication_message(
         listed = "".join(f"* {path}\n" for path in paths)
         policy = f"{Trailer.POLICY.value}: {group.namespace}/{variants[0].spec.policy}"
         message = f"Publish {subject}{stage_phrase} at {revision}\n\n{listed}\n{policy}\n"
+        message = disarm_references(message)
     rejected_lines = [
         f"{variant.spec.path}: {line}" if len(variants) > 1 else line
         for variant in variants

@@ -19,6 +19,7 @@ from fanout.api.text_fields import pluralize
 from fanout.control_characters import escape_unprintable
 from fanout.package.merge.merge_conflicts import ConflictChoices, MergeConflict, Winners
 from fanout.plan.commit_statement import NO_VALUE
+from fanout.plan.commit_text import disarm_references, restore_references
 from fanout.plan.observation.repository_state import OpenDraft
 from fanout.plan.records.policy_records import RecordEntry
 from fanout.values import Value, field, replace
@@ -140,7 +141,7 @@ def conflict_paragraph(lines: Sequence[str]) -> str:
     It is cut at a line boundary, and a last line counts the omitted ones.
     """
     shown = "".join(f"{_BULLET}{line}\n" for line in limit_lines(lines))
-    return f"{CONFLICTS_HEADING}\n{shown}" if lines else ""
+    return disarm_references(f"{CONFLICTS_HEADING}\n{shown}") if lines else ""
 
 
 def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ def limit_lines(lines: Sequence[str]) -> tuple[str, ...]:
 
 def parse_conflict_paragraph(message: str) -> tuple[str, ...]:
     """Return the lines that `conflict_paragraph` wrote into a message."""
-    for part in message.split("\n\n"):
+    for part in restore_references(message).split("\n\n"):
         heading, *lines = part.strip("\n").split("\n")
         if heading == CONFLICTS_HEADING:
             return tuple(line.removeprefix(_BULLET) for line in lines)

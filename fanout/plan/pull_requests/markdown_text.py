@@ -8,6 +8,7 @@ copied: so everything but plain words is shown as code.
 import re
 from collections.abc import Iterable
 from typing import Final
+from urllib.parse import urlsplit
 
 from fanout.control_characters import escape_unprintable
 
@@ -22,6 +23,10 @@ _NUMBER: Final = re.compile(r"\(?\d{1,6}%?[).,;:]*")
 _DASH: Final = re.compile(r"[—–…→]")
 _COMMIT_ID: Final = re.compile(r"[0-9a-fA-F]{7,}")
 _ISSUE: Final = re.compile(r"[A-Z]{1,10}-[0-9]+")
+_UNSAFE_URL: Final = re.compile(r"[^A-Za-z0-9_/:?=&%+.,;~#-]|#(?=[0-9])")
+_NOTED_PAGE: Final = re.compile(
+    r"(?i)/(?:issues?|pulls?|pull-requests|merge_requests|discussions|work_items|epics|commits?)/"
+)
 _TITLE_WORD: Final = re.compile(r"[\w./…-]+")
 _DRAFT_PREFIX: Final = re.compile(r"(?i)^(?:(?:wip|draft):\s*|[\[(](?:wip|draft)[\])]:?\s*)+")
 _TITLE_REFERENCE: Final = re.compile(r"`|[@#!:&~%$](?=\S)")
@@ -56,6 +61,39 @@ def format_sentence(text: str) -> str:
         separator = " " if line.endswith("`") and word.startswith("`") else ""
         line += separator + word
     return " ".join(line.split(" ")).strip()
+
+
+def format_cell(markdown: str) -> str:
+    """Return Markdown of one line as a cell of a table, which a vertical bar would end."""
+    return markdown.replace("|", "\\|")
+
+
+def format_link(markdown: str, url: str) -> str:
+    """Return Markdown of one line that leads to a page; a URL that is no plain one stays code."""
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
+    except ValueError:
+        is_usable = False
+    if not is_usable or not url.isascii() or _UNSAFE_URL.search(url):
+        return f"{markdown} {format_code(url)}" if url else markdown
+    return f"[{markdown}]({url})"
+
+
+def format_foreign_link(markdown: str, url: str) -> str:
+    """Return a link to a page that somebody else names.
+
+    Forges note a link to an issue, request or commit on that page, and a word before it may close
+    it: the address of such a page stays code.
+    """
+    if _NOTED_PAGE.search(url):
+        return f"{markdown} {format_code(url)}"
+    return format_link(markdown, url)
+
+
+def format_fold(label: str, markdown: str) -> str:
+    """Return paragraphs that are shown when a person opens them; `label` is fanout's own text."""
+    return f"<details>\n<summary>{label}</summary>\n\n{markdown}\n\n</details>"
 
 
 def format_block(lines: Iterable[str], language: str = "") -> str:

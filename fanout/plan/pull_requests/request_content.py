@@ -3,7 +3,7 @@
 Templates of administrators have it as variables.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from fanout.api.durations import format_instant
@@ -13,18 +13,28 @@ from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.commit_statement import NO_VALUE
 from fanout.plan.edits.merge_disputes import limit_lines, parse_disputes, rejected_lines_of_draft
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.pull_requests.markdown_text import format_block, format_code, format_sentence
+from fanout.plan.pull_requests.markdown_text import (
+    format_block,
+    format_code,
+    format_foreign_link,
+    format_link,
+    format_sentence,
+)
 from fanout.plan.pull_requests.request_group import RequestGroup
-from fanout.plan.pull_requests.request_text import (
-    PackageChange,
+from fanout.plan.pull_requests.request_layout import (
+    build_body,
+    build_title,
+    format_difference,
+    without_siblings,
+)
+from fanout.plan.pull_requests.request_values import (
     RequestCheck,
     RequestConflict,
     RequestContent,
     RequestHold,
+    RequestReadings,
     RequestUpstream,
     RequestVariant,
-    build_body,
-    build_title,
 )
 from fanout.plan.rendered_variant import ChangeVerb, RenderedVariant
 from fanout.selection.ref_names import install_of
@@ -55,44 +65,16 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 def build_content(
-    group: RequestGroup, merge: MergeMethod, changes: Sequence[PackageChange]
+    group: RequestGroup,
+    merge: MergeMethod,
+    readings: RequestReadings,
 ) -> RequestContent:
     """Build the content of the text of one pull request.
 
-    `changes`: what its drafts change in their packages.
+    `readings`: what was read for it alone.
     """
     drafts = [(it.rendered, find_next_draft(it.rendered)) for it in group.members]
-    variants: list[RequestVariant] = []
-    upstreams: dict[RequestUpstream, None] = {}
-    for variant, draft in drafts:
-        observed, spec, verb = variant.observed, variant.spec, variant.change_verb
-        revision = draft.trailers.revision if draft is not None else variant.selected.revision
-        variants.append(
-            RequestVariant(
-                name=spec.name,
-                path=spec.path,
-                verb=verb,
-                target=spec.target,
-                old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
-                old_revision=observed.published.revision if observed.published is not None else "",
-                revision=revision,
-            )
-        )
-        if draft is not None:
-            package = variant.selected.package
-            upstream = RequestUpstream(
-                repository=package.upstream.repository if package else spec.upstream_repository,
-                package=spec.upstream_package,
-                revision=revision,
-                commit=draft.trailers.commit,
-            )
-            upstreams[upstream] = None
-    variants += [
-        RequestVariant(
-            name=it.variant or it.path, path=it.path, verb=ChangeVerb.REMOVE, detail=it.reason
-        )
-        for it in group.removals
-    ]
+    variants, upstreams = _build_variants(group, drafts)
     evaluations = {
         it.rendered.spec.path: it.evaluation for it in group.members if it.evaluation is not None
     }
@@ -126,7 +108,9 @@ def build_content(
         branch=group.state.branch.removeprefix("refs/heads/"),
         head_branch=group.ref.removeprefix("refs/heads/"),
         variants=tuple(variants),
-        changes=tuple(changes),
+        changes=readings.patches,
+        changed=readings.changed,
+        histories=readings.histories,
         conflicts=tuple(_build_conflicts(drafts)),
         holds=(
             *(RequestHold(hold, paths) for hold, paths in holds.items()),
@@ -137,6 +121,44 @@ def build_content(
         merge=merge,
         approval_checks=tuple(dict.fromkeys(check.name for check in approvals)),
     )
+
+
+def _build_variants(
+    group: RequestGroup, drafts: Iterable[_DraftedVariant]
+) -> tuple[list[RequestVariant], Collection[RequestUpstream]]:
+    """Return the packages of a request, and the upstream revisions they were made from."""
+    variants: list[RequestVariant] = []
+    upstreams: dict[RequestUpstream, None] = {}
+    for variant, draft in drafts:
+        observed, spec, verb = variant.observed, variant.spec, variant.change_verb
+        revision = draft.trailers.revision if draft is not None else variant.selected.revision
+        variants.append(
+            RequestVariant(
+                name=spec.name,
+                path=spec.path,
+                verb=verb,
+                target=spec.target,
+                old_path=observed.package_location.path if verb is ChangeVerb.MOVE else "",
+                old_revision=observed.published.revision if observed.published is not None else "",
+                revision=revision,
+            )
+        )
+        if draft is not None:
+            package = variant.selected.package
+            upstream = RequestUpstream(
+                repository=package.upstream.repository if package else spec.upstream_repository,
+                package=spec.upstream_package,
+                revision=revision,
+                commit=draft.trailers.commit,
+            )
+            upstreams[upstream] = None
+    variants += [
+        RequestVariant(
+            name=it.variant or it.path, path=it.path, verb=ChangeVerb.REMOVE, detail=it.reason
+        )
+        for it in group.removals
+    ]
+    return variants, upstreams
 
 
 def _build_conflicts(drafts: Iterable[_DraftedVariant]) -> Iterator[RequestConflict]:
@@ -182,7 +204,10 @@ TEXT_VARIABLES: Final = (
     "changes",
     "checks",
     "conflicts",
+    "differences",
+    "histories",
     "holds",
+    "stages",
     "text",
     "upstreams",
 )
@@ -194,9 +219,15 @@ def build_title_variables(content: RequestContent) -> Mapping[str, Any]:
 
 
 def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
-    """Return the variables of `bodyTemplate`. Values are Markdown: inline code, and sentences."""
+    """Return the variables of `bodyTemplate`. Values are Markdown: inline code, and sentences.
+
+    What is published in the stage of the request, and the requests of it elsewhere, are in none:
+    a text that had them would be written again with each of them.
+    """
+    content = without_siblings(content)
     return {
         **_common_variables(content, format_code),
+        **_reading_variables(content),
         "title": format_code(build_title(content)),
         "text": build_body(content),
         "changes": [
@@ -242,6 +273,54 @@ def build_text_variables(content: RequestContent) -> Mapping[str, Any]:
                 "commit": format_code(upstream.commit),
             }
             for upstream in content.upstreams
+        ],
+    }
+
+
+def _reading_variables(content: RequestContent) -> Mapping[str, Any]:
+    """Return the variables about the packages, upstream and the stages."""
+    return {
+        "differences": [
+            {
+                "sentence": format_difference(item.difference),
+                "paths": list(map(format_code, item.paths)),
+            }
+            for item in content.changed
+        ],
+        "histories": [
+            {
+                "package": format_code(item.package),
+                "oldRevision": format_code(item.old_revision),
+                "revision": format_link(format_code(item.revision), item.tag_url),
+                "comparison": format_link("compare", item.compare_url) if item.compare_url else "",
+                "authors": list(map(format_sentence, item.authors)),
+                "commits": [
+                    {
+                        "commit": format_link(format_code(commit.commit), commit.url),
+                        "subject": format_sentence(commit.subject),
+                        "author": format_sentence(commit.author),
+                    }
+                    for commit in item.commits
+                ],
+                "omitted": item.omitted,
+            }
+            for item in content.histories
+        ],
+        "stages": [
+            {
+                "name": format_code(line.name),
+                "revisions": list(map(format_code, line.revisions)),
+                "ready": line.readiness,
+                "since": format_code(format_instant(line.since)) if line.since else "",
+                "evidence": [
+                    {
+                        "check": format_foreign_link(format_code(it.check), it.url),
+                        "result": str(it.verdict),
+                    }
+                    for it in line.evidence
+                ],
+            }
+            for line in content.stages
         ],
     }
 

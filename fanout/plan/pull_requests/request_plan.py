@@ -17,6 +17,7 @@ from fanout.plan.pull_requests.request_text import (
     build_request_text,
     needs_update,
     replace_own_text,
+    replace_own_title,
 )
 from fanout.selection.ref_names import install_of
 from fanout.values import replace
@@ -146,7 +147,8 @@ def _plan_open(
     request = open_request.request
     edit = RequestEdit(base_branch=branch if request.base_branch != branch else None)
     if needs_update(request.text, text):
-        edit = replace(edit, title=text.title, text=replace_own_text(request.text, text))
+        title = replace_own_title(request.title, request.text, text)
+        edit = replace(edit, title=title, text=replace_own_text(request.text, text))
     if request.is_draft != is_draft:
         edit = replace(edit, is_draft=is_draft)
     if group.is_merged and edit.is_draft is None and group.refusal is None:

@@ -1,4 +1,4 @@
-"""Changes that drafts make in packages, as patches for people: equal ones once.
+"""Changes that drafts make in packages, as patches and in numbers for people: equal ones once.
 
 What is read is bounded, because a request is a text that people read; the whole change is in its
 commits. Values of Secrets are masked, as `fanout diff` does.
@@ -14,7 +14,16 @@ from fanout.package.package_patch import format_patch, mask_secrets
 from fanout.package.tree_ids import FileContent, Files, TreeEntry
 from fanout.plan.changes.next_drafts import find_next_draft
 from fanout.plan.observation.repository_state import OpenDraft
-from fanout.plan.pull_requests.request_text import PackageChange
+from fanout.plan.pull_requests.object_changes import (
+    METADATA_FILES,
+    PackageDifference,
+    compare_packages,
+)
+from fanout.plan.pull_requests.request_values import (
+    ChangedPackages,
+    PackageChange,
+    RequestReadings,
+)
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.ports import GitStore
 from fanout.reconcile.observation.repository_access import OpenReader, open_one_at_a_time
@@ -28,11 +37,16 @@ _MAX_FILE_SIZE: Final = 1 << 18  # bytes; comparing takes time with the square o
 _MAX_LINES_KEPT: Final = 200_000
 
 
+_ChangedFiles = tuple[tuple[str, TreeEntry | None, TreeEntry | None], ...]
+"""Files that differ between two sides of a package, but for its metadata."""
+
+
 class FilePatch(Value):
     """Patch of one file, and the number of its lines that are left out."""
 
     lines: tuple[str, ...]
     omitted_lines: int = 0
+    is_metadata: bool = False  # of the Kptfile or the context of the package
 
 
 class PackagePatch(Value):
@@ -40,6 +54,7 @@ class PackagePatch(Value):
 
     files: tuple[FilePatch, ...]
     omitted_files: int = 0
+    difference: PackageDifference = PackageDifference()
 
 
 @dataclass(slots=True)
@@ -54,14 +69,16 @@ class PackageChangeReader:
     _patches: dict[tuple[str, str, str], PackagePatch] = field(default_factory=dict)
     _lines_kept: int = 0
 
-    def read_changes(self, variants: Sequence[RenderedVariant]) -> tuple[PackageChange, ...]:
+    def read_changes(self, variants: Sequence[RenderedVariant]) -> RequestReadings:
         """Return the changes of the variants' drafts, each with the packages that have it.
 
         A package that cannot be read is left out: without its change a text still says what it
         is about.
         """
         paths_by_patch: dict[FilePatch, list[str]] = {}
+        paths_by_difference: dict[PackageDifference, list[str]] = {}
         files_left_out: dict[int, list[str]] = {}
+        differences: dict[_ChangedFiles, PackageDifference] = {}
         with open_one_at_a_time(self.git) as open_reader:
             for variant in variants[:_MAX_PACKAGES]:
                 draft, old_tree = find_next_draft(variant), variant.observed.package_state.tree
@@ -71,7 +88,7 @@ class PackageChangeReader:
                 patch = self._patches.get(key)
                 if patch is None:
                     try:
-                        patch = _build_patch(variant, draft, open_reader)
+                        patch = _build_patch(variant, draft, open_reader, differences)
                     except FanoutError:
                         continue
                     size = 1 + sum(len(file.lines) for file in patch.files)
@@ -80,19 +97,20 @@ class PackageChangeReader:
                         self._lines_kept = 0
                     self._lines_kept += size
                     self._patches[key] = patch
+                paths_by_difference.setdefault(patch.difference, []).append(variant.spec.path)
                 for file in patch.files:
                     paths_by_patch.setdefault(file, []).append(variant.spec.path)
                 if patch.omitted_files:
                     files_left_out.setdefault(patch.omitted_files, []).append(variant.spec.path)
         # The files that the same variants change alike are one change; what most have comes first.
-        files_by_paths: dict[tuple[str, ...], list[FilePatch]] = {}
+        files_by_paths: dict[tuple[tuple[str, ...], bool], list[FilePatch]] = {}
         for file, paths in paths_by_patch.items():
-            files_by_paths.setdefault(tuple(paths), []).append(file)
+            files_by_paths.setdefault((tuple(paths), file.is_metadata), []).append(file)
         changes: list[PackageChange] = []
-        for shared_paths in sorted(files_by_paths, key=lambda it: (-len(it), it)):
+        for shared_paths, is_metadata in sorted(files_by_paths, key=lambda it: (-len(it[0]), it)):
             lines: list[str] = []
             omitted_lines = omitted_files = 0
-            for file in files_by_paths[shared_paths]:
+            for file in files_by_paths[shared_paths, is_metadata]:
                 if len(lines) + len(file.lines) > _MAX_LINES:
                     omitted_files += 1
                     continue
@@ -100,7 +118,7 @@ class PackageChangeReader:
                 omitted_lines += file.omitted_lines
             omitted = [(omitted_lines, "more line"), (omitted_files, "more file")]
             words = " and ".join(pluralize(number, noun) for number, noun in omitted if number)
-            changes.append(PackageChange(shared_paths, tuple(lines), words))
+            changes.append(PackageChange(shared_paths, tuple(lines), words, is_metadata))
         changes += [
             PackageChange(tuple(paths), (), f"{pluralize(number, 'more file')} of each")
             for number, paths in sorted(files_left_out.items())
@@ -110,13 +128,24 @@ class PackageChangeReader:
             changes.append(
                 PackageChange(tuple(rest), (), f"the changes of {pluralize(len(rest), 'package')}")
             )
-        return tuple(changes)
+        changed = sorted(paths_by_difference.items(), key=lambda it: (-len(it[1]), it[1]))
+        return RequestReadings(
+            patches=tuple(changes),
+            changed=tuple(ChangedPackages(tuple(paths), it) for it, paths in changed),
+        )
 
 
 def _build_patch(
-    variant: RenderedVariant, draft: OpenDraft, open_reader: OpenReader
+    variant: RenderedVariant,
+    draft: OpenDraft,
+    open_reader: OpenReader,
+    differences: dict[_ChangedFiles, PackageDifference],
 ) -> PackagePatch:
-    """Compare the package on the branch with the draft. Raises what reading raises."""
+    """Compare the package on the branch with the draft. Raises what reading raises.
+
+    `differences` are those of the request's packages so far, most of which change alike: their
+    objects are compared once.
+    """
     content, package = variant.draft_content, variant.selected.package
     old_tree = variant.observed.package_state.tree
     old_remote = variant.observed.package_location.repository_state.remote
@@ -157,5 +186,16 @@ def _build_patch(
             files.append(FilePatch(lines))
             continue
         patch = tuple(format_patch(sides[0], sides[1], ("a", "b")))
-        files.append(FilePatch(patch[:_MAX_FILE_LINES], max(0, len(patch) - _MAX_FILE_LINES)))
-    return PackagePatch(tuple(files), len(changed) - len(shown))
+        omitted_lines = max(0, len(patch) - _MAX_FILE_LINES)
+        files.append(FilePatch(patch[:_MAX_FILE_LINES], omitted_lines, path in METADATA_FILES))
+    key = tuple((it, old.get(it), new.get(it)) for it in changed if it not in METADATA_FILES)
+    if key not in differences:
+        # Masked, so that no value of a Secret can be shown; without what takes long to be parsed.
+        before, after = (
+            {it: file for it, file in side.items() if len(file[1]) <= _MAX_FILE_SIZE}
+            for side in masked
+        )
+        differences[key] = compare_packages(
+            old.keys() & changed, new.keys() & changed, before, after
+        )
+    return PackagePatch(tuple(files), len(changed) - len(shown), differences[key])

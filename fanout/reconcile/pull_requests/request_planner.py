@@ -12,8 +12,8 @@ from fanout.api.promotion_policy import MergeMethod, PromotionPolicy
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.plan.actions import ActionKind, RepositorySubject
 from fanout.plan.changes.policy_plan import PolicyPlan, build_record_action
+from fanout.plan.decided_variant import DecidedVariant
 from fanout.plan.observation.repository_state import RepositoryState
-from fanout.plan.observed_variant import ObservedVariant
 from fanout.plan.pull_requests.other_requests import OtherStatuses, plan_other_statuses
 from fanout.plan.pull_requests.request_content import (
     build_content,
@@ -29,13 +29,17 @@ from fanout.plan.pull_requests.request_group import (
 from fanout.plan.pull_requests.request_holds import RequestHoldInputs, read_request_settings
 from fanout.plan.pull_requests.request_plan import plan_request, wants_request
 from fanout.plan.pull_requests.request_records import find_begun, observe_request_lines
-from fanout.plan.pull_requests.request_text import RequestContent, RequestText, format_request
+from fanout.plan.pull_requests.request_text import RequestText, format_request
+from fanout.plan.pull_requests.request_values import RequestContent
+from fanout.plan.pull_requests.stage_table import build_stage_lines, find_siblings
 from fanout.plan.records.policy_status import RequestKey
 from fanout.ports import Sandbox
 from fanout.reconcile.budget_store import BudgetStore
 from fanout.reconcile.commit_templates import render_texts
 from fanout.reconcile.pass_scope import PassScope
+from fanout.reconcile.policy_phases import DecidedPolicy
 from fanout.reconcile.pull_requests.package_changes import PackageChangeReader
+from fanout.reconcile.pull_requests.upstream_history import UpstreamHistoryReader
 from fanout.reconcile.selection.policy_resolution import repository_key
 from fanout.selection.variant_spec import ExpressionFailure
 from fanout.values import Value, replace
@@ -45,6 +49,7 @@ class RequestTextBuilder(Value, kw_only=True):
     """Builds the texts of pull requests in one pass."""
 
     change_reader: PackageChangeReader
+    history_reader: UpstreamHistoryReader
     sandbox: Sandbox
     declared: DeclaredObjects
     budgets: BudgetStore
@@ -52,19 +57,32 @@ class RequestTextBuilder(Value, kw_only=True):
     def build_texts(
         self,
         groups: Sequence[RequestGroup],
-        promotions: Sequence[PromotionPolicy],
+        steps: Sequence[DecidedVariant],
+        decided: DecidedPolicy,
         merge: MergeMethod,
     ) -> tuple[Mapping[RequestKey, RequestText], tuple[str, ...]]:
         """Return the text of each request of one policy by the request's key, and warnings.
 
-        `promotions` are the PromotionPolicies that govern the policy. The first by name that has
-        a template gives it. A template that fails or yields nothing gives a warning, and the
-        request gets the built-in text: its wording is no reason to hold anything.
+        Of the PromotionPolicies that govern the policy, the first by name that has a template gives
+        it. A template that fails or yields nothing gives a warning, and the request gets the
+        built-in text: its wording is no reason to hold anything.
         """
+        inputs = decided.observed.inputs
         contents: dict[RequestKey, RequestContent] = {}
-        for group in groups:
-            changes = self.change_reader.read_changes([it.rendered for it in group.members])
-            contents[group.key] = build_content(group, merge, changes)
+        for group in filter(wants_request, groups):
+            variants = [it.rendered for it in group.members]
+            readings = self.change_reader.read_changes(variants)
+            histories = self.history_reader.read_histories(inputs.resolved_policy, variants)
+            content = build_content(group, merge, replace(readings, histories=histories))
+            revisions = frozenset(filter(None, (it.revision for it in content.variants)))
+            siblings, omitted = find_siblings(group, groups, steps, revisions)
+            contents[group.key] = replace(
+                content,
+                stages=build_stage_lines(decided.facts, decided.decision, revisions, group.stage),
+                siblings=siblings,
+                omitted_siblings=omitted,
+            )
+        promotions = inputs.promotions
         warnings: dict[str, None] = {}
         titles = self._render(promotions, "title", contents, build_title_variables, warnings)
         bodies = self._render(promotions, "body", contents, build_text_variables, warnings)
@@ -111,21 +129,14 @@ class RequestPlanner(Value, kw_only=True):
     publish: bool
     texts: RequestTextBuilder
 
-    def add_requests(
-        self,
-        plan: PolicyPlan,
-        variants: Sequence[ObservedVariant],
-        states_by_repository: Mapping[str, RepositoryState],
-        promotions: Sequence[PromotionPolicy],
-    ) -> PolicyPlan:
-        """Return the plan with the calls about pull requests of its variants and removals.
-
-        `states_by_repository` are those with anything of the policy, by name of the Repository.
-        """
+    def add_requests(self, plan: PolicyPlan, decided: DecidedPolicy) -> PolicyPlan:
+        """Return the plan with the calls about pull requests of its variants and removals."""
+        inputs, variants = decided.observed.inputs, decided.observed.variants
+        states_by_repository = inputs.path_ownership.states_by_repository
         if not any(state.forge for state in states_by_repository.values()):
             return plan
         lines, details = observe_request_lines(plan.planned, variants, plan.cleanup.sets, self.now)
-        settings = read_request_settings(promotions)
+        settings = read_request_settings(inputs.promotions)
         # The branches of removals that a person declined are not written.
         kept = tuple(replace(it, write=None) if it.is_declined else it for it in plan.cleanup.sets)
         if kept != plan.cleanup.sets:
@@ -145,9 +156,7 @@ class RequestPlanner(Value, kw_only=True):
                 RequestHoldInputs(settings, lines, self.now, is_publishing=self.publish),
             ),
         )
-        texts, warnings = self.texts.build_texts(
-            [group for group in groups if wants_request(group)], promotions, settings.merge
-        )
+        texts, warnings = self.texts.build_texts(groups, plan.steps, decided, settings.merge)
         begun = find_begun(plan.planned.openings, groups, self.now)
         changes = [
             it
