@@ -196,11 +196,11 @@ def costly_sweep(fleet: Fleet) -> tuple[int, list[str]]:
     """Sweep in a fresh program; answers the number of evaluations, and the two messages."""
     with fleet.opened() as program:
         sandbox: Any = program.world.sandbox  # shared, with counters of its own
-        before = sandbox._counters.read().get("evaluations", 0)
+        before = sandbox._expressions._counters.read().get("evaluations", 0)
         report = program.sweep(PassMode())
         [result] = [it for it in report.pass_plan.policies if it.resolved_policy.name == "costly"]
         failures = sorted(result.resolved_policy.failures, key=lambda it: it.target)
-        count = sandbox._counters.read()["evaluations"] - before
+        count = sandbox._expressions._counters.read()["evaluations"] - before
     assert [it.reason for it in failures] == ["LimitExceeded", "LimitExceeded"]
     # What is left has its turn without a change. Verdicts by steps are final.
     has_final_verdicts = count == 0
