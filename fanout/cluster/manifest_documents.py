@@ -171,8 +171,7 @@ def _content_with_positions(manifest: Manifest, file: str) -> ManifestContent:
             faults = (*faults, *_boolean_key_faults(item, position), *find_schedule_errors(parsed))
             if parsed is not None and parsed.kind in RECORDING_COMMANDS:
                 problem = f"{parsed.kind} is a record and cannot be declared in a file"
-                remedy = f"use {RECORDING_COMMANDS[parsed.kind]}"
-                faults = (FieldError(("kind",), problem, remedy),)
+                faults = (FieldError(("kind",), problem, f"use {RECORDING_COMMANDS[parsed.kind]}"),)
             if parsed is not None and not faults:
                 own_objects.append((parsed, position))
             elif not any(_object_faults(data)):

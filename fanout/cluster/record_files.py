@@ -119,8 +119,7 @@ def record_path(name: str) -> str:
 
 def _sharded_path(file: str) -> str:
     # By its name and not by the hash in it, which equal records of one second share.
-    digits = hashlib.sha256(file.encode()).hexdigest()[:_LEVELS]
-    return "/".join((*digits, file))
+    return "/".join((*hashlib.sha256(file.encode()).hexdigest()[:_LEVELS], file))
 
 
 class RecordContent(Value):

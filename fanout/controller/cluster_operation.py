@@ -183,8 +183,7 @@ class ClusterOperation:
         if result.has_more:
             self._notify_records()
         changed, self._changed = self._changed | self._take_in(now), frozenset()
-        is_complete = not self._problems and self._admission_problem is None
-        return IntakeReport(changed, is_complete)
+        return IntakeReport(changed, not self._problems and self._admission_problem is None)
 
     def _take_in(self, now: datetime) -> frozenset[PassSubject]:
         if self._lease.find_obstacle():
@@ -293,7 +292,5 @@ class DeletionObserver(LoopObserver):
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
         """Release the completed deletions of a pass."""
-        if made_pass is not None:
-            completed = made_pass.report.pass_plan.completed_deletions
-            if completed:
-                self._finalizers.remove(completed)
+        if made_pass is not None and (completed := made_pass.report.pass_plan.completed_deletions):
+            self._finalizers.remove(completed)

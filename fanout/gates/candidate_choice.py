@@ -100,8 +100,7 @@ def choose_candidate(
     passes; the current one while it can still pass; the newest. `leads` are variants that a
     decision takes to another revision, and whose drafts say nothing about the stage's.
     """
-    allowed = reachable_revisions(tally, verdicts, ages, leads)
-    if not allowed:
+    if not (allowed := reachable_revisions(tally, verdicts, ages, leads)):
         return CandidateChoice("")
     drafts = _leading_drafts(tally, verdicts, ages, leads)
     current = _current_revision(tally, drafts, ages, leads)

@@ -124,8 +124,7 @@ def group_holds(variant_results: Iterable[VariantResult], holds: Iterable[Hold] 
     for members in groups.values():
         name, hold = members[0]
         # A variant may wait for several things of one kind.
-        number = len({it for it, _ in members})
-        if number == 1:
+        if (number := len({it for it, _ in members})) == 1:
             grouped.append(replace(hold, message=f"{name}: {hold.message}"))
             continue
         sentence = f"{pluralize(number, 'variant')}, {name} first: {hold.message}"
@@ -194,8 +193,7 @@ def stuck_hold(
     if any(it.state is VariantState.VERIFYING for it in evaluation.variants):
         return None
     for stage_rule in evaluation.stages:
-        holds = stages[stage_rule.name].holds
-        if holds:
+        if holds := stages[stage_rule.name].holds:
             first, label = holds[0], label_stage(stage_rule.name)
             is_labeled = first.message.startswith(label)
             cause = first.message if is_labeled else f"{label}: {first.message}"

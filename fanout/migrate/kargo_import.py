@@ -218,8 +218,7 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
     }
     path: FieldPath = ("spec", REQUESTS_FIELD)
     for stage in project.stages:
-        requests = find_requests(stage)
-        if not requests:
+        if not (requests := find_requests(stage)):
             problem = "it requests no Warehouse, so the stage is in no policy"
             remarks.append((stage.index, Remark(path, problem, "set the origin")))
         if len(requests) > 1:

@@ -172,8 +172,7 @@ class _PatchPlanner(Value):
         if parent.flow:
             write = _writer(build, format_flow, self.missing_blank(node))
             return PatchSpan(node.start, node.end, depth_order, write)
-        key = location.keys[-1]
-        if key is None:
+        if (key := location.keys[-1]) is None:
             return self.replace_item(node, build, kind, depth_order)
         return self.replace_entry(key, node, build, kind, depth_order)
 
@@ -181,8 +180,7 @@ class _PatchPlanner(Value):
         """Return the space that is missing after a colon or dash before an empty value, or ""."""
         if node.start < node.end:
             return ""
-        before = self.text[node.start - 1]
-        if before in ":-":
+        if self.text[node.start - 1] in ":-":
             return " "
         raise CannotPatch("a value of no extent")
 
@@ -327,8 +325,7 @@ class _PatchPlanner(Value):
 
     def end_of_line(self, at: int) -> int:
         """Return the end of the line at a position, before its line break."""
-        end = self.text.find("\n", at)
-        if end < 0:
+        if (end := self.text.find("\n", at)) < 0:
             return len(self.text)
         return end - 1 if end > at and self.text[end - 1] == "\r" else end
 

@@ -205,8 +205,7 @@ class PolicyEvaluator(Value, kw_only=True):
             return result, plan
         records_key, ownership = resolved_policy.records_key, inputs.path_ownership
         last_stop = find_last_stop(policy_state.records)
-        traces = find_due_traces(ownership.own_states, records_key, last_stop)
-        if traces:
+        if traces := find_due_traces(ownership.own_states, records_key, last_stop):
             names = {it.key: name for name, it in ownership.states_by_repository.items()}
             actions = build_trace_actions(traces, records_key, names, self.world.setup.install)
             result = replace(result, traces=traces, trace_actions=actions)

@@ -322,8 +322,7 @@ class ScenarioWorld:
         last_evidence = self.gate_records(now).position(now).last_evidence
         for name, variant_decision in decision.variants.items():
             variant = self.variants[name]
-            draft = variant.draft
-            if draft is None:
+            if (draft := variant.draft) is None:
                 continue
             if variant_decision.release:
                 released_by = variant_decision.released_by

@@ -79,8 +79,7 @@ def _function_version(function: FunctionSpec, programs: AllowedPrograms) -> str:
     if function.exec:
         program = programs.executables.get(function.exec)
         return program.version if program else ""
-    catalog_function = find_function(function.image, function.tag)
-    if catalog_function is not None:
+    if (catalog_function := find_function(function.image, function.tag)) is not None:
         return catalog_function.version
     program = programs.images.get(full_image(function.image, function.tag))
     if program is not None:

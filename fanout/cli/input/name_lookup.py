@@ -80,8 +80,7 @@ def match_orphaned(
     # could stand for is digested instead and compared with the digest in the variant's name.
     kinds = {"Repository"}
     for entry in policy.upstream_policy.spec.targets if policy.upstream_policy else ():
-        selector = entry.object_selector
-        if selector is not None:
+        if (selector := entry.object_selector) is not None:
             group, slash, _ = selector.api_version.partition("/")
             kinds.add(f"{selector.kind}.{group}" if slash else selector.kind)
     keys = [
@@ -135,8 +134,7 @@ def refuse_unrecordable(item: PolicyResult) -> None:
 
 def refuse_stopped(item: PolicyResult) -> None:
     """Raise Stopped with the problem that stops the policy, in the words of a sweep."""
-    problem = item.error
-    if problem is not None:
+    if (problem := item.error) is not None:
         raise Stopped(f"{item.title}: {problem}", reason=problem.reason) from problem
 
 
@@ -152,8 +150,7 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     if policies:
         return policies[0]
     declared, namespace = program.read_declared(), program.settings.namespace
-    is_unread = are_policies_unread(declared, namespace)
-    if is_unread:
+    if is_unread := are_policies_unread(declared, namespace):
         report_input_errors(declared, namespace)
     for finding in declared.faults:
         words = finding.where.object.split("/")  # a namespace may stand between kind and name

@@ -53,8 +53,7 @@ def format_three_way(origin: Files, upstream: Files, local: Files) -> Iterator[s
     conflicts: dict[str, list[MergeConflict]] = {}
     for conflict in merge_packages(origin, upstream, local).conflicts:
         conflicts.setdefault(conflict.where.file, []).append(conflict)
-    paths = {*origin, *upstream, *local, *conflicts}
-    for path in sorted(paths):
+    for path in sorted({*origin, *upstream, *local, *conflicts}):
         sides = origin.get(path), upstream.get(path), local.get(path)
         if path in conflicts or not sides[0] == sides[1] == sides[2]:
             yield from _diff_file(path, sides, conflicts.get(path, ()))
@@ -129,8 +128,7 @@ def _align(base: list[str], side: list[str]) -> tuple[dict[int, range], dict[int
     """Return a side's insertions by the origin line behind them, and its kept lines."""
     inserted: dict[int, range] = {}
     kept_lines: dict[int, int] = {}
-    matcher = SequenceMatcher(None, base, side)
-    for verb, start, end, first, last in matcher.get_opcodes():
+    for verb, start, end, first, last in SequenceMatcher(None, base, side).get_opcodes():
         if verb == "equal":
             kept_lines |= {start + n: first + n + 1 for n in range(end - start)}
         elif last > first:

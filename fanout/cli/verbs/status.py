@@ -90,8 +90,7 @@ def _format_urgent(
         return
 
     def format_rest(number: int) -> list[str]:
-        text = f"and {number} more: run `fanout explain`"
-        return wrap_text(text, layout.width, _INDENT, _INDENT)
+        return wrap_text(f"and {number} more: run `fanout explain`", layout.width, _INDENT, _INDENT)
 
     yield layout.paint("Needs a person:", bold=True)
     # With those that count the rest: the command may need options of any length.
@@ -214,8 +213,7 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
     observed = select_policies(program.observe(PassMode(namespace=settings.namespace)), labels)
     fleet_status = build_fleet_status(observed, settings.commands)
     if settings.output.is_data:
-        view = dump_fleet_status(fleet_status, settings.namespace)
-        if view != before:
+        if (view := dump_fleet_status(fleet_status, settings.namespace)) != before:
             print_value(view, settings.output)
         return view, fleet_status.fix_count
     layout = ExplanationLayout(
@@ -229,8 +227,7 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
     # Of the terminal, or of a common one in a pipe; LINES overrides both.
     height = None if is_wide else shutil.get_terminal_size().lines
     lines = format_fleet_status(fleet_status, layout, height)
-    text = "".join(f"{line}\n" for line in lines)
-    if text != before:
+    if (text := "".join(f"{line}\n" for line in lines)) != before:
         clear = _CLEAR_SCREEN if before and accepts_escapes(sys.stdout) else ""
         write_stdout(clear + text, is_colored=layout.is_colored)
     return text, fleet_status.fix_count

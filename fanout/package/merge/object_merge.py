@@ -242,8 +242,7 @@ class FieldMerge:
             return take_upstream(upstream)
         if path in self.local_paths:
             return take_local(local)
-        merged = _merge_lines(sides)
-        if merged is None:
+        if (merged := _merge_lines(sides)) is None:
             winner = self.record_conflict(sides, path)
             # The winner of a conflict wins the lines that both sides changed. All other lines
             # still merge.

@@ -128,8 +128,7 @@ def merge_packages(
     # Last, because only the complete result shows whether a file and a directory have one name.
     folded: dict[str, str] = {}
     for path in sorted(merge.files):
-        other = folded.setdefault(path.casefold(), path)
-        if other != path:
+        if (other := folded.setdefault(path.casefold(), path)) != path:
             merge.notes.append(f"{path} and {other} differ only in case")
         for parent in _parents(path):
             if parent in merge.files and path in merge.files:

@@ -144,8 +144,7 @@ def find_removal_approvals(
     A review approves the tree of the branch if it is about its head: an older commit may lack a
     package because it was not there yet. An approval without trees is of an older commit.
     """
-    facts = forge.requests.get(branch.ref)
-    if facts is None:
+    if (facts := forge.requests.get(branch.ref)) is None:
         return
     for rule in find_approvals(stage_rules, branch.stage):
         person_of = partial(_find_person, forge.host, rule)
@@ -159,8 +158,7 @@ def find_standing_approvals(
     reviews: Iterable[ObservedReview], person_of: Callable[[str], str] = str
 ) -> list[ObservedReview]:
     """Return the approving reviews that count; `person_of` yields the person of a login."""
-    standing = _find_standing(reviews, person_of)
-    return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
+    return [it for it in _find_standing(reviews, person_of) if it.verdict is ReviewVerdict.APPROVED]
 
 
 def find_rejections(reviews: Iterable[ObservedReview]) -> list[ObservedReview]:

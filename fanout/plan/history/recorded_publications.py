@@ -147,8 +147,7 @@ class _VariantTimeline:
 
     def end(self, at: datetime) -> None:
         """End the publication in force, because its package was removed."""
-        latest = self._in_force
-        if latest is not None:
+        if (latest := self._in_force) is not None:
             self.publications[-1] = replace(latest, until=at, is_removed=True)
 
     @property
@@ -256,10 +255,8 @@ def group_by_stage(
     newest: dict[tuple[str, str], _Stretch] = {}
     for entry in entries:
         key = (entry.recorded.stage, entry.recorded.line.revision)
-        stretch = newest.get(key)
-        if stretch is None or stretch.is_over_for(entry):
-            number = stretch.number + 1 if stretch is not None else 1
-            stretch = newest[key] = _Stretch(number)
+        if (stretch := newest.get(key)) is None or stretch.is_over_for(entry):
+            stretch = newest[key] = _Stretch(stretch.number + 1 if stretch is not None else 1)
             stretches.append(stretch)
         stretch.entries.append(entry)
         stretch.variants.add(entry.recorded.variant)

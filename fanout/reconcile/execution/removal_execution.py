@@ -209,8 +209,7 @@ def find_removals(
                 reason="UnknownRepository",
                 remedy=REPOSITORY_REMEDY,
             )
-        recorded_stage = status_line.stage if status_line is not None else ""
-        stage = orphan_stages.get(variant, recorded_stage)
+        stage = orphan_stages.get(variant, status_line.stage if status_line is not None else "")
         removals.append(
             complete_removal(
                 PackageRemoval(

@@ -92,8 +92,7 @@ def count_other_branches(policy_state: PolicyRecords) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        lost_branch = policy_state.lost_branch
-        if lost_branch is None:
+        if (lost_branch := policy_state.lost_branch) is None:
             raise
         raise InvalidInput(
             f"{error.problem}; {lost_branch.repository} has no branch {lost_branch.branch}, but"
@@ -269,8 +268,7 @@ def mark_missing_records(
     variant: ObservedVariant, baseline: RecordBaseline, open_reader: OpenReader
 ) -> ObservedVariant:
     """Return the recovered variant, marked if records of its release are missing."""
-    published = variant.published
-    if published is None or not published.merge:
+    if (published := variant.published) is None or not published.merge:
         return variant
     commit = open_reader(variant.repository_state.remote).commit(published.merge)
     record_name = parse_last_record(commit.message)
@@ -289,8 +287,7 @@ def refuse_rewound_branch(inputs: PolicyInputs) -> None:
         f"{policy_state.rewound.branch} was reset: it does not contain commit"
         f" {policy_state.rewound.last_seen[:12]}, its last known head"
     )
-    sentences = describe_missing_records(policy_state.rewound)
-    if sentences:
+    if sentences := describe_missing_records(policy_state.rewound):
         problem += f"; missing: {'; '.join(sentences[:_MAX_LISTED])}"
         if len(sentences) > _MAX_LISTED:
             problem += f" and {len(sentences) - _MAX_LISTED} more"

@@ -68,8 +68,7 @@ def find_removal_doubt(
     if policy is None or policy.is_being_deleted:
         return None
     # Expressions that fail are not among these: their targets are present, by their keys.
-    source = next(declared.find_unusable_targets(policy), "")
-    if source:
+    if source := next(declared.find_unusable_targets(policy), ""):
         sentence = f"a target may be in a declaration that cannot be used: {source}"
         owner = "the owner of the objects (`fanout validate` reports their errors)"
         return Hold(Reason.INVALID_OBJECT, sentence, owner)
@@ -77,8 +76,7 @@ def find_removal_doubt(
     # afterwards, and none of them was removed by a person.
     created = policy.metadata.creation_timestamp
     for entry in policy.spec.targets:
-        selector = entry.object_selector
-        if selector is None or created is None:
+        if (selector := entry.object_selector) is None or created is None:
             continue
         defined = declared.definition_times.get((group_of(selector.api_version), selector.kind))
         if defined is None or defined < created + INSTALLATION_TIME:

@@ -22,8 +22,7 @@ def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -
     """Yield an error for each Repository with a forge that is not listed, or is another program."""
     listed = {host.host: host for host in hosts}
     for repository in declared.repositories:
-        wanted = repository.spec.forge.type
-        if wanted is ForgeType.NONE:
+        if (wanted := repository.spec.forge.type) is ForgeType.NONE:
             continue
         where = declared.where(repository, "spec.url")
         try:
@@ -31,8 +30,7 @@ def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -
         except InvalidInput as error:
             yield Finding(where, error.problem, error.remedy)
             continue
-        host = listed.get(name)
-        if host is None:
+        if (host := listed.get(name)) is None:
             yield Finding(
                 where,
                 f"the host {name} is not configured as a forge",

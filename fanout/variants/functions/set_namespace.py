@@ -87,8 +87,7 @@ class _Config(Value):
                 references[index] = reference.replace(
                     f"/namespaces/{namespace}/", f"/namespaces/{self.namespace}/"
                 )
-        new_text = ",".join(references)
-        if new_text != text:
+        if (new_text := ",".join(references)) != text:
             yield ("metadata", "annotations", DEPENDS_ON), new_text
 
     def depends_on(self, visible: VisibleObject) -> Iterator[object]:
@@ -113,8 +112,7 @@ def _configure(config: Object) -> _Config:
         values = mapping(config.get("data"))
         config_name = mapping(config.get("metadata")).get("name")
         key = "name" if config_name == CONTEXT_NAME and not values.get("namespace") else "namespace"
-    namespace = values.get(key)
-    if namespace is not None and not isinstance(namespace, str):
+    if (namespace := values.get(key)) is not None and not isinstance(namespace, str):
         raise InvalidInput(f"{key} is not a string", remedy="put the value in quotes")
     if not namespace or not _LABEL.match(namespace):
         problem = (

@@ -45,10 +45,8 @@ _SETTER = re.compile(r"\$\{([^}]*)\}")
 def find_setter_patterns(text: ObjectText) -> Iterator[tuple[Path, str]]:
     """Yield the patterns of an object, each with the path of its value."""
     for path, comment in text.comments().items():
-        if comment.startswith(SETTER_PREFIX):
-            pattern = comment[len(SETTER_PREFIX) :].strip()
-            if pattern:
-                yield path, pattern
+        if comment.startswith(SETTER_PREFIX) and (pattern := comment[len(SETTER_PREFIX) :].strip()):
+            yield path, pattern
 
 
 def setter_names(pattern: str) -> tuple[str, ...]:
@@ -110,11 +108,9 @@ def _apply_changes(
         if value is MISSING or not any(name in values for name in setter_names(pattern)):
             continue
         if isinstance(value, list):
-            name = single_setter(pattern)
-            if not name:
+            if not (name := single_setter(pattern)):
                 raise UnfitObject(path, f"{pattern} is not a setter of a list", "name one setter")
-            list_elements = parse_elements(values[name])
-            if list_elements is None:
+            if (list_elements := parse_elements(values[name])) is None:
                 raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
             yield path, list_elements
         elif not isinstance(value, dict):
@@ -247,8 +243,7 @@ def _configure_create(config: Object) -> _NewSetters:
             raise InvalidInput(
                 f"data.{name} is not a valid setter", remedy="write a name without } and a value"
             )
-        elements = _parse_elements(name, text)
-        if elements is None:
+        if (elements := _parse_elements(name, text)) is None:
             scalars.setdefault(text, name)
         else:
             lists.setdefault(elements, name)
