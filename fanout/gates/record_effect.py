@@ -23,6 +23,7 @@ from fanout.gates.record_facts import (
     EvidenceFacts,
     is_from_the_future,
 )
+from fanout.groups import group_pairs
 from fanout.values import Value
 
 
@@ -102,9 +103,7 @@ class RecordEvaluator:
         self._stages = {rule.name: rule for rule in facts.stages}
         self._ages = RevisionAges(facts.revisions)
         self._decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
-        self._variants: dict[str, list[VariantFacts]] = {}
-        for variant in facts.variants:
-            self._variants.setdefault(variant.stage, []).append(variant)
+        self._variants = group_pairs((it.stage, it) for it in facts.variants)
 
     # ---- decisions -----------------------------------------------------------------------------
 

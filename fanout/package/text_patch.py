@@ -8,6 +8,7 @@ edits in another way; the caller verifies each new plan once by reading its resu
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from fanout.groups import group_pairs
 from fanout.package.field_edits import Path, ValueEditor
 from fanout.package.yaml_nodes import YamlNode
 from fanout.package.yaml_scalars import (
@@ -240,9 +241,7 @@ class _PatchPlanner(Value):
             if node.kind == "scalar" and node.data is not None:
                 raise CannotPatch("the parent is a scalar")
             return [self.replace_value(location, _assemble_value(additions), NESTED)]
-        groups: dict[str | int, list[tuple[PlannedEdit, Path]]] = {}
-        for edit, missing_path in additions:
-            groups.setdefault(missing_path[0], []).append((edit, missing_path[1:]))
+        groups = group_pairs((path[0], (edit, path[1:])) for edit, path in additions)
         entries = {part: _assemble_value(group) for part, group in groups.items()}
         depth_order = -len(location.nodes) - 1
         if node.kind == "mapping":

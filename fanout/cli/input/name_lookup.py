@@ -15,6 +15,7 @@ from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.gate_wording import format_names
+from fanout.groups import group_pairs
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PolicyResult
@@ -258,9 +259,7 @@ def find_orphaned_paths(item: PolicyResult, declared: DeclaredObjects) -> dict[s
     A repository may be declared under several names; each gives a `repository:path`.
     """
     usable = usable_repositories(item.resolved_policy.namespace, declared.repositories)
-    aliases: dict[str, list[str]] = {}
-    for name, repository in usable.items():
-        aliases.setdefault(repository_place(repository), []).append(name)
+    aliases = group_pairs((repository_place(it), name) for name, it in usable.items())
     names_by_variant: dict[str, set[str]] = {}
     for variant, (place, path) in find_places(item):
         names = (f"{name}:{path}" for name in aliases.get(place, ()))

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from fanout.api.explanation_view import FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.input.name_lookup import read_input
@@ -31,6 +30,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import accepts_escapes, escape_control, is_colored
+from fanout.groups import group_pairs
 from fanout.present.explanation.fleet_status import (
     FleetStatus,
     build_fleet_status,
@@ -125,9 +125,7 @@ def _format_stages(
     fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None, *, with_namespace: bool
 ) -> Iterator[str]:
     """Yield a line per stage: of policies that are not done first, in `limit` lines at most."""
-    by_policy: dict[tuple[str, str], list[FleetStageView]] = {}
-    for stage in fleet_status.stages:
-        by_policy.setdefault((stage.namespace, stage.policy), []).append(stage)
+    by_policy = group_pairs(((it.namespace, it.policy), it) for it in fleet_status.stages)
     policies = sorted(by_policy.values(), key=lambda stages: all(it.is_done for it in stages))
     rows: list[Sequence[str]] = []
     shown = 0
