@@ -314,9 +314,7 @@ def _opens_at(calendars: Sequence[PublicationCalendar], at: int) -> int | None:
 def _spans(
     windows: Iterable[RecurringWindow], at: int
 ) -> Iterator[tuple[RecurringWindow, WindowSpan]]:
-    for window in windows:
-        if (span := window.find_span(at)) is not None:
-            yield window, span
+    yield from ((it, span) for it in windows if (span := it.find_span(at)) is not None)
 
 
 def _allowed_from(windows: Iterable[RecurringWindow], at: int) -> int | None:

@@ -396,8 +396,7 @@ class FileCluster:
 
     def _read_file(self, path: Path, status: os.stat_result, texts: _SharedTexts) -> _ReadFile:
         """Read a file of this status; parse it only if its bytes changed. Raises Unavailable."""
-        previous = self._files.get(path)
-        if previous is not None and previous.stamp == _stamp(status):
+        if (previous := self._files.get(path)) is not None and previous.stamp == _stamp(status):
             return previous
         try:
             with path.open("rb") as file:

@@ -61,8 +61,7 @@ class FileSecrets:
         remedy = f"set the environment variable {secret_variable(name)}"
         if path is not None:
             remedy += f", or write the file {path}"
-        text = self._environment.get(secret_variable(name))
-        if text is None and path is not None:
+        if (text := self._environment.get(secret_variable(name))) is None and path is not None:
             if path.is_dir():
                 texts = {file: self._read(name, path / file) or "" for file in SECRET_KEYS}
                 if (secret := read_secret_keys(texts)) is None:

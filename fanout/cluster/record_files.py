@@ -438,8 +438,7 @@ def _read_history(
     history = read_first_commits(reader, head, previous)
     first_commits = dict(history.first_commits)
     for name, file in history.listing.files.items():
-        first_commit = first_commits.get(name)
-        if first_commit is not None and not first_commit.oid:
+        if (first_commit := first_commits.get(name)) is not None and not first_commit.oid:
             try:
                 data = _read_content(reader, file.entry)
                 is_right = is_record_name_of(name.removesuffix(".json"), data, first_commit.by)

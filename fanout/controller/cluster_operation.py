@@ -142,8 +142,7 @@ class ClusterOperation:
 
         def read_again(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
             # Packages may inject kinds that no policy names.
-            injected = self._reconciler.list_injected_kinds(pass_plan)
-            if self._inventory.require(injected):
+            if self._inventory.require(self._reconciler.list_injected_kinds(pass_plan)):
                 return self._inventory.read()
             if not is_final(pass_plan):
                 return None

@@ -247,8 +247,7 @@ class OutageRetries:
         # One for all: policies that wait for the same repository are evaluated together.
         jitter = choose_pause(0.5, 1)
         for item in report.pass_plan.policies:
-            subject = _subject_of(item)
-            if subject not in stopped and self._attempts.pop(subject, 0):
+            if (subject := _subject_of(item)) not in stopped and self._attempts.pop(subject, 0):
                 self._queue.discard(TriggerKey(Trigger.RETRY, *subject))
         for subject in stopped:
             if (key := TriggerKey(Trigger.RETRY, *subject)) not in self._queue:

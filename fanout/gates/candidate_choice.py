@@ -60,9 +60,7 @@ class RevisionAges:
 
     def newer_than(self, revision: str) -> tuple[str, ...]:
         """List the newer allowed revisions, none if the given one is not allowed itself."""
-        if revision not in self._rank:
-            return ()
-        return self.allowed[self._rank[revision] + 1 :]
+        return self.allowed[self._rank[revision] + 1 :] if revision in self._rank else ()
 
     def is_allowed(self, revision: str) -> bool:
         """Return whether the policy's rule allows the revision."""

@@ -148,8 +148,7 @@ def _forecast_stage(
     published_at: list[datetime] = []  # of those that have it, ready or not
     at, total = max(gate_opens_at, evaluation.now), tally.count_for(revision)
     for variant in _needed_variants(stage):
-        publication = variant.facts.published
-        if publication is None or not variant.has(revision):
+        if (publication := variant.facts.published) is None or not variant.has(revision):
             missing[variant.facts.group] += 1
             continue
         published_at.append(publication.at)

@@ -315,10 +315,9 @@ def _hold_exchanges(
     for name, set_facts in sets.items():
         if not set_facts.partners or name not in results or not results[name].publish:
             continue
-        awaited = sorted(
+        if awaited := sorted(
             it for it in set_facts.partners if it in results and not results[it].publish
-        )
-        if awaited:
+        ):
             sentence = (
                 f"{set_facts.location} is the path of {', '.join(awaited)} until that moves;"
                 " both move in one push"

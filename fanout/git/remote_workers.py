@@ -329,8 +329,7 @@ class RemoteWorkers:
                 self._suspects[key] = suspect
                 self._beside[key] = attempt
                 del batch.running[key]
-                surplus = len(self._beside) - _MAX_BESIDE
-                oldest = list(self._beside.values())[: max(surplus, 0)]
+                oldest = list(self._beside.values())[: max(len(self._beside) - _MAX_BESIDE, 0)]
             for it in oldest:
                 it.end()
             waited = max(waited, seconds)

@@ -57,9 +57,7 @@ class ServedKinds:
     def find(self, group: str, kind: str, version: str = "") -> ResourceType | None:
         """Return the type of a kind in this version; default: the preferred version."""
         versions = self._versions.get((group, kind), {})
-        if version:
-            return versions.get(version)
-        return next(iter(versions.values()), None)
+        return versions.get(version) if version else next(iter(versions.values()), None)
 
     def require_own(self, kind: str) -> ResourceType:
         """Return the type of one of fanout's kinds. Raises InvalidInput if it is not installed."""

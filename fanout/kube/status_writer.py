@@ -185,8 +185,7 @@ class ApiStatusWriter:
             of_kind = digests[name.kind]
             if isinstance(of_kind, FanoutError):
                 continue
-            present = of_kind.get((name.namespace, name.name))
-            if present is None and not written[0]:
+            if (present := of_kind.get((name.namespace, name.name))) is None and not written[0]:
                 self._forget(name)  # people deleted what they had declared
             elif present is None or (present.content, present.status) != written:
                 changed.append(name)

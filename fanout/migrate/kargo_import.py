@@ -375,13 +375,10 @@ def _build_promotion_policy(
     stages = [stage for stage in project.stages if promotion_steps_of(stage.data)]
     control_flow_stages = [stage for stage in project.stages if not promotion_steps_of(stage.data)]
     window_fields, blocked_names = convert_windows(config, stages)
-    automation_fields = convert_automation(
-        config, stages, control_flow_stages, stage_names, blocked_names
-    )
     converted_fields = [
         *convert_object(PROJECT_CONFIG_MAPPING, config.data),
         *window_fields,
-        *automation_fields,
+        *convert_automation(config, stages, control_flow_stages, stage_names, blocked_names),
     ]
     if not any(isinstance(it, TargetField) and it.path[0] == "spec" for it in converted_fields):
         remarks = ((config.index, it) for it in converted_fields if isinstance(it, Remark))

@@ -314,8 +314,7 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
         item = objects[index]
         if (mapping := find_mapping(item, PORCH_KINDS)) is None:
             lost = unconvertible_remark(item, PORCH_KINDS)
-            version = as_mapping(item).get("apiVersion")
-            if (read_kind(item), version) == (_SET_KIND, _VERSION):
+            if (read_kind(item), as_mapping(item).get("apiVersion")) == (_SET_KIND, _VERSION):
                 problem = "this version of PackageVariantSet is not translated"
                 remedy = f"convert it to {_SET_VERSION} first"
                 lost = Remark(("apiVersion",), f"{problem}; Porch no longer supports it", remedy)

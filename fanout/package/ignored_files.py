@@ -323,11 +323,9 @@ def _read_rules(path: str, data: bytes) -> _Rules:
     rules = _Rules()
     for line in data.decode(errors="surrogateescape").split("\n"):
         pattern = line.removesuffix("\r").strip(" ")
-        if pattern.startswith("#"):
-            continue
         if pattern.startswith("!"):
             rules.accepted.add(pattern[1:])
-        else:
+        elif not pattern.startswith("#"):
             rules.ignored.add(pattern[1:] if pattern.startswith("\\#") else pattern)
     if rules.ignored.size + rules.accepted.size > MAX_COMPARED:
         raise InvalidInput(

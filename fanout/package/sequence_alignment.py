@@ -35,8 +35,7 @@ def equal_blocks(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, i
         if size := common_prefix_length(left[l_at:l_end], right[r_at:r_end]):
             blocks.append((l_at, r_at, size))
             l_at, r_at = l_at + size, r_at + size
-        size = common_prefix_length(left[l_at:l_end][::-1], right[r_at:r_end][::-1])
-        if size:
+        if size := common_prefix_length(left[l_at:l_end][::-1], right[r_at:r_end][::-1]):
             l_end, r_end = l_end - size, r_end - size
             blocks.append((l_end, r_end, size))
         left_counts, right_counts = Counter(left[l_at:l_end]), Counter(right[r_at:r_end])

@@ -303,8 +303,7 @@ class PolicyEvaluator(Value, kw_only=True):
                 variant_memo.preliminary_facts,
             )
             candidates = choose_candidates(facts)
-            unusable = find_unusable(facts, candidates.values(), find_problem)
-            if not unusable:
+            if not (unusable := find_unusable(facts, candidates.values(), find_problem)):
                 break
             observed = observed.leave_out(unusable)
         pins = find_rollbacks(facts)

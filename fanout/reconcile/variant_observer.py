@@ -255,8 +255,7 @@ class VariantObserver:
                 commit = repository_state.find_publication_commit(spec.path)
             if commit == published.merge:
                 former, key = status_line.repository, repository_state.identity
-                grant = status_line.grant
-                if grant is not None and grant.repository == former:
+                if (grant := status_line.grant) is not None and grant.repository == former:
                     grant = replace(grant, repository=key)
                 left_lines = tuple(
                     replace(it, repository=key) if it.repository == former else it

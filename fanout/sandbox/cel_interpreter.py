@@ -159,8 +159,7 @@ class _Builder:
     def build(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         """Build the closure of a tree. `bound`: the names that macros around it bind."""
         self._built += 1
-        path = find_path(tree)
-        if path and (cel_type := find_type(path, bound)) is not None:
+        if (path := find_path(tree)) and (cel_type := find_type(path, bound)) is not None:
             return lambda _: cel_type
         node = self._build_node(tree, bound)
 

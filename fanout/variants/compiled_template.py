@@ -596,8 +596,7 @@ def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict
             edit._replace(value=placeholders.replace_markers(edit.value)) for edit in edits
         ]
         if any(count_placeholders(edit.value) for edit in placeholder_edits):
-            has_added_objects = any(place[0] == file for place in run.added)
-            if has_added_objects or any(
+            if any(place[0] == file for place in run.added) or any(
                 it.dropped or it.comments or it.text for it in object_changes
             ):
                 raise _NotCompilable

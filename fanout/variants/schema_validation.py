@@ -51,8 +51,7 @@ class KindSchemas:
 
         `strict` also reports fields that the kind does not have.
         """
-        name = self._kinds.get(f"{item.get('apiVersion')}/{item.get('kind')}")
-        if name is None:
+        if (name := self._kinds.get(f"{item.get('apiVersion')}/{item.get('kind')}")) is None:
             return None
         report = _Report(strict)
         self._validator_of(name)(item, (), report)

@@ -175,8 +175,7 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
     assert selected.package is not None, "a candidate has its package"
     assert selected.inputs is not None, "a candidate has inputs"
     package, spec, inputs = selected.package, selected.spec, selected.inputs
-    answers = program.reconciler.function_results
-    rendered = answers.run_until_answered(
+    rendered = program.reconciler.function_results.run_until_answered(
         lambda responses: render_variant(package, spec, inputs, responses)
     )
     variant = replace(variant, rendering=rendered)

@@ -157,10 +157,9 @@ def command(
         shown = [views.publication(it) for it in entries if start is None or it.at >= start]
         objects = dump_views(shown)
     else:
-        groups = group_by_stage(history.entries, history.verdicts)
         objects = dump_views(
             views.stage_revision(it)
-            for it in groups
+            for it in group_by_stage(history.entries, history.verdicts)
             if stage in ("", it.stage) and (start is None or it.began >= start)
         )
     if (newest_first := objects[::-1][:limit]) or not settings.output.is_table:

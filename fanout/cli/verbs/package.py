@@ -192,8 +192,7 @@ def _check_points(manifests: _Manifests) -> _Faults:
                 yield error
                 continue
             for point in points:
-                first_point = points_by_key.setdefault(point.key, point)
-                if first_point is not point:
+                if (first_point := points_by_key.setdefault(point.key, point)) is not point:
                     yield _invalid_package(
                         f"injection point {point.key} is also at"
                         f" {first_point.file}:{first_point.line}",

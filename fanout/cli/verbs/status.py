@@ -108,8 +108,7 @@ def _format_urgent(
         row = (place, blocker.reason, f"{subject}{blocker.message}")
         lines = list(wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES))
         # One command to run; of a conflict that which decides it.
-        deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
-        for command in deciding[:1]:
+        for command in [it for it in blocker.commands if not it.startswith("fanout diff ")][:1]:
             wrapped = wrap_command(command, layout.width, _INDENT * 2)
             lines += (layout.paint(line, fg="cyan") for line in wrapped)
         if limit is not None and printed and line_count + len(lines) > limit:

@@ -211,8 +211,7 @@ def find_lost_comments(
     """Return a note for each local comment that neither origin nor result contains."""
     # Counted by text first, without a parser: nearly always nothing is left, and then
     # no node is read.
-    lost = Counter(part for file in local for part in _possible_comments(file.text))
-    if not lost:
+    if not (lost := Counter(part for file in local for part in _possible_comments(file.text))):
         return []
     lost -= Counter(part for file in origin for part in _possible_comments(file.text))
     texts = (data.decode(errors="replace") for data in result.values())

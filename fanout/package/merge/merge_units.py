@@ -46,10 +46,9 @@ def merge_identity(value: SideValue) -> Identity | None:
     metadata = value.children["metadata"]
     if metadata.span is None:
         return identity
-    line = value.text[
-        metadata.span.value_start : find_line_end(value.text, metadata.span.value_start)
-    ]
-    match = _KPT_MERGE_COMMENT.search(line)
+    match = _KPT_MERGE_COMMENT.search(
+        value.text[metadata.span.value_start : find_line_end(value.text, metadata.span.value_start)]
+    )
     return (*identity[:2], match[1], match[2]) if match else identity
 
 

@@ -329,8 +329,7 @@ class FieldMerge:
             [json.dumps(value.data, sort_keys=True) for value in side.values()]
             for side in (origin, upstream, local)
         ]
-        runs = merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)
-        if runs is None:
+        if (runs := merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)) is None:
             winner = self.record_conflict(sides, path)
             runs = merge_sequences(texts[0], texts[1], texts[2], winner, _are_collections)
             if runs is None:

@@ -333,8 +333,7 @@ def _merge_manifests(
     )
     placed: dict[str, list[ResultUnit]] = {}
     for key in merge_order(list(objects.origin), list(objects.upstream), list(objects.local)):
-        destination = objects.find_destination(key)
-        if destination is None or len(destination) > 1:
+        if (destination := objects.find_destination(key)) is None or len(destination) > 1:
             continue  # the items of a List come with it
         outcome = objects.merge_unit(key)
         if outcome.source is not ValueSource.REMOVED:

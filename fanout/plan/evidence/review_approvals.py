@@ -312,5 +312,4 @@ def list_removal_facts(plans: Iterable[PlannedSet]) -> Iterator[VariantFacts]:
     """Yield what approvals of removals may be about: each package of each branch."""
     for plan in plans:
         if plan.draft is not None:
-            for removal in plan.removals:
-                yield build_removal_facts(plan.draft, removal)
+            yield from (build_removal_facts(plan.draft, it) for it in plan.removals)

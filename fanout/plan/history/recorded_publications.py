@@ -212,11 +212,10 @@ def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCo
     is_merge = len(commit.parents) > 1
     signatures = (commit.author, commit.committer)
     people = [it for it in signatures[:: 1 if is_merge else -1] if it and it != own_identity]
-    author = "" if is_own or is_draft or not people else people[0]
     return PublicationCommit(
         at=datetime.fromtimestamp(commit.timestamp, UTC),
         is_own=is_own,
-        author=author,
+        author="" if is_own or is_draft or not people else people[0],
         approvers=tuple(_list_values(commit.message, Trailer.APPROVED_BY)),
     )
 

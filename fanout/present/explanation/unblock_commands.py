@@ -199,8 +199,7 @@ class CommandBuilder:
                 continue
             others = [it for it in self.blockers if it.stage == name]
             # A stage that went on to a newer revision has no blockers at this one.
-            same = [it for it in others if it.revision == blocker.revision]
-            for other in same or others:
+            for other in [it for it in others if it.revision == blocker.revision] or others:
                 yield from self.build(other)
 
     def _build_others(self, blocker: Blocker) -> Iterator[str]:

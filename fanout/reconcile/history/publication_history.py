@@ -101,8 +101,7 @@ class PublicationMemo(Value):
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
     ) -> PublicationStatement | None:
         """Return the statement about a publication, or None if there is none."""
-        newest = repository_state.last_statements
-        if newest and newest not in self.statements:
+        if (newest := repository_state.last_statements) and newest not in self.statements:
             by_key: dict[_StatementKey, PublicationStatement] = {}
             for _, message in list_statements(reader, newest):
                 for statement in message.statements:

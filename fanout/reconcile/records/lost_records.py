@@ -180,8 +180,7 @@ def _find_activity(
                 yield repository_state, f"its draft {draft.ref.removeprefix('refs/heads/')}"
     trailer = f"{Trailer.POLICY.value}: {owner}"
     for variant in variants:
-        number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
-        if not number:
+        if not (number := variant.repository_state.publication_numbers.get(variant.spec.path, 0)):
             continue
         artifact = f"its publication {variant.spec.path}/v{number}"
         statement = variant.repository_state.find_statement(variant.spec.path)
@@ -247,8 +246,7 @@ def compare_with_publication(
     ):
         return variant
     history = histories.open(variant)
-    newest = history.find_newest(baseline.now)
-    if newest is None or newest.merge == published.merge:
+    if (newest := history.find_newest(baseline.now)) is None or newest.merge == published.merge:
         return variant
     grant = variant.status_line.grant
     # Only a publication after the recorded one can be missing because records were restored.

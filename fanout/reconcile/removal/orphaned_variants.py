@@ -300,9 +300,7 @@ def _draft_removals(
     if hold is None and not publish:
         sentence = "this pass only writes drafts; a sweep removes the package"
         hold = Hold(Reason.SWEEP_AWAITED, sentence)
-    for removal in removals:
-        if removal.awaits_review:
-            yield replace(removal, hold=hold)
+    yield from (replace(it, hold=hold) for it in removals if it.awaits_review)
 
 
 def _build_removals(
@@ -316,7 +314,6 @@ def _build_removals(
     `drafts` is by key of the repository.
     """
     owner = trailer_owner(inputs.resolved_policy)
-    keeps_package = inputs.resolved_policy.orphans_packages
     needs_approvals = bool(find_approvals(stage_rules, orphan.stage))
     removals = []
     for location in orphan.locations:
@@ -333,7 +330,7 @@ def _build_removals(
                     repository_state=repository.state if repository is not None else None,
                     repository=repository.repository if repository is not None else "",
                     path=location.place[1],
-                    keeps_package=keeps_package,
+                    keeps_package=inputs.resolved_policy.orphans_packages,
                     left_line=location.left_line,
                 ),
                 owner,
@@ -375,8 +372,7 @@ def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold
     """
     for removal in removals:
         state, published = removal.repository_state, removal.published
-        tree = removal.path_state.tree
-        if state is None or published is None or tree == published.tree:
+        if state is None or published is None or removal.path_state.tree == published.tree:
             continue
         if not state.head:
             return missing_branch_hold(state, removal.repository, is_published=True)

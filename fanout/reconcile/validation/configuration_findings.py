@@ -49,13 +49,12 @@ def find_closed_namespaces(
     """Yield a warning for each check whose object is in a namespace that it may not read."""
     for policy in declared.policies:
         own_namespace = policy.metadata.namespace
-        checks = (
+        for field, check in (
             (f"spec.stages[{index}].{section}[{number}]", check)
             for index, stage in enumerate(policy.spec.stages)
             for section, own in (("requires", stage.requires), ("verification", stage.verification))
             for number, check in enumerate(own)
-        )
-        for field, check in checks:
+        ):
             namespace = check.object.namespace if check.object is not None else None
             if namespace and namespace not in (own_namespace, *readable_namespaces):
                 where = declared.where(policy, f"{field}.object.namespace")

@@ -158,8 +158,7 @@ def find_code_faults(
 
 
 def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
-    check_match = _CHECK_PATTERN.search(path)
-    if check_match and check_match[2] in ("headers", "body"):
+    if (check_match := _CHECK_PATTERN.search(path)) and check_match[2] in ("headers", "body"):
         return  # sent as written, never evaluated
     if isinstance(value, dict):
         for name, child in value.items():

@@ -80,8 +80,7 @@ class _Config(Value):
 def _split_image(image: str) -> tuple[str, str, str]:
     """Return name (with a registry's port), tag and digest, the latter with their separators."""
     untagged, separator, digest = image.partition("@")
-    slash = untagged.rfind("/") + 1
-    if (colon := untagged.find(":", slash)) < 0:
+    if (colon := untagged.find(":", untagged.rfind("/") + 1)) < 0:
         return untagged, "", separator + digest
     return untagged[:colon], untagged[colon:], separator + digest
 

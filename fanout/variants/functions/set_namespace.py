@@ -68,8 +68,7 @@ class _Config(Value):
                     and self.replaces(namespace)
                 ):
                     yield ("subjects", index, "namespace"), self.namespace
-        depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
-        if depends and facts.namespaced:
+        if (depends := mapping(meta.get("annotations")).get(DEPENDS_ON)) and facts.namespaced:
             yield from self.dependency_changes(str(depends), facts)
 
     def dependency_changes(self, text: str, facts: PackageFacts) -> Iterator[Change]:
@@ -115,11 +114,8 @@ def _configure(config: Object) -> _Config:
     if (namespace := values.get(key)) is not None and not isinstance(namespace, str):
         raise InvalidInput(f"{key} is not a string", remedy="put the value in quotes")
     if not namespace or not _LABEL.match(namespace):
-        problem = (
-            f"{namespace!r} is not a valid namespace name" if namespace else f"{key} is missing"
-        )
         raise InvalidInput(
-            problem,
+            f"{namespace!r} is not a valid namespace name" if namespace else f"{key} is missing",
             remedy="use at most 63 lower case letters, digits and dashes, with no dash at either"
             " end",
         )

@@ -228,8 +228,7 @@ class _NewSetters(KeyedValue):
             return
         texts = [object_text.spelling((*path, at)).text for at in range(len(value))]
         list_elements = tuple(sorted(text for text in texts if text is not None))
-        setter_name = self.names_by_elements.get(list_elements, "")
-        if setter_name and None not in texts:
+        if (setter_name := self.names_by_elements.get(list_elements, "")) and None not in texts:
             yield path, f"${{{setter_name}}}", spelling.has_comment_room
         for at, child in enumerate(value):
             yield from self.find_setters(child, (*path, at), object_text)
