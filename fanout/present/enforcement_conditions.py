@@ -62,7 +62,8 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
         }
         if installs:
             branch = state.branch.removeprefix("refs/heads/")
-            enforcement = check_enforcement(branch, status_context(min(installs)), forge.branch)
+            context = status_context(min(installs))
+            enforcement = check_enforcement(branch, context, forge.branch)
             names_by_enforcement.setdefault(enforcement, set()).add(name)
     order = list(_REASONS)
     return tuple(

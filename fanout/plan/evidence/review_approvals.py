@@ -158,7 +158,8 @@ def find_standing_approvals(
     reviews: Iterable[ObservedReview], person_of: Callable[[str], str] = str
 ) -> list[ObservedReview]:
     """Return the approving reviews that count; `person_of` yields the person of a login."""
-    return [it for it in _find_standing(reviews, person_of) if it.verdict is ReviewVerdict.APPROVED]
+    standing = _find_standing(reviews, person_of)
+    return [it for it in standing if it.verdict is ReviewVerdict.APPROVED]
 
 
 def find_rejections(reviews: Iterable[ObservedReview]) -> list[ObservedReview]:
