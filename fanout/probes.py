@@ -311,8 +311,7 @@ class HttpProbes:
 
     def ask(self, requests: Sequence[ProbeQuery]) -> list[_Answer]:
         """Send all probes, equal ones once; return a response, or the reason for none, for each."""
-        distinct = list(dict.fromkeys(requests))
-        if not distinct:
+        if not (distinct := list(dict.fromkeys(requests))):
             return []
         started = monotonic()
         answers = self._send(distinct) if self._patience is None else self._send_beside(distinct)

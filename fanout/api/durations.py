@@ -120,8 +120,7 @@ def parse_retry_after(text: str | None, now: datetime, default: float, longest: 
     try:
         seconds = float(text or default)
     except ValueError:
-        instant = parse_http_date(text)
-        if instant is None:
+        if (instant := parse_http_date(text)) is None:
             return default
         seconds = (instant - now).total_seconds()
     # Written so that it is the maximum for "nan" and "inf" too.

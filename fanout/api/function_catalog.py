@@ -60,8 +60,7 @@ _FUNCTION_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 def short_name(image: str) -> str:
     """Return `set-labels` for `ghcr.io/.../set-labels:v0.2.0`."""
-    path = image.partition("@")[0]
-    return path.rpartition("/")[2].partition(":")[0]
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]
 
 
 def catalog_name(image: str) -> str:

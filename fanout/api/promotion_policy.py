@@ -43,8 +43,7 @@ def matches_name_pattern(pattern: str, name: str) -> bool:
     if not name.startswith(first) or not name.endswith(last):
         return False
     for part in middle:
-        position = name.find(part, position, end)
-        if position < 0:
+        if (position := name.find(part, position, end)) < 0:
             return False
         position += len(part)
     return position <= end

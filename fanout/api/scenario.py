@@ -489,5 +489,4 @@ def expand_variant_names(variant: StatedVariant) -> Iterator[str]:
         yield variant.name
         return
     width = max(3, len(str(variant.count)))
-    for number in range(1, variant.count + 1):
-        yield f"{variant.name}-{number:0{width}}"
+    yield from (f"{variant.name}-{number:0{width}}" for number in range(1, variant.count + 1))

@@ -240,8 +240,7 @@ def parse_amount(value: object) -> int | Fraction:
     if isinstance(value, Fraction):
         return value
     if isinstance(value, str) and (match := re.fullmatch(r"([0-9]{1,3})%", value, re.ASCII)):
-        percent = int(match[1])
-        if percent > 100:
+        if (percent := int(match[1])) > 100:
             raise InvalidValue(f"{value} is more than 100%", "write at most 100%")
         return Fraction(percent, 100)
     raise InvalidValue(f"{value!r} is not a number or a whole percentage", 'write 3 or "25%"')

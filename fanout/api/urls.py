@@ -139,8 +139,7 @@ def check_url(url: str) -> str:
     if not url.isprintable() or " " in url:
         problem = "the URL has spaces or control characters"
         raise InvalidValue(problem, "write them as %20 and the like")
-    protocol = parse_protocol(url)
-    if protocol is GitProtocol.FILE:
+    if (protocol := parse_protocol(url)) is GitProtocol.FILE:
         if url == "file://" or (url.startswith("file://") and not url.startswith("file:///")):
             raise InvalidValue("a file URL has an absolute path and no host", "write file:///path")
         return url
@@ -243,8 +242,7 @@ def parse_address(host: str) -> Address | None:
 
 def find_refusal(host: str) -> str:
     """Return why a host must not be connected to; "" for a name and an allowed address."""
-    address = parse_address(host)
-    if address is None:
+    if (address := parse_address(host)) is None:
         return ""
     for candidate in (address, *_embedded_addresses(address)):
         for network, category in _REFUSED:

@@ -50,8 +50,7 @@ def dump_view(view: ViewModel, *, nulls: bool = False) -> dict[str, Any]:
     constants, fields = _list_shown(view.__class__)
     data: dict[str, Any] = dict(constants)
     for name, shown in fields:
-        value = getattr(view, name)
-        if value is not None or nulls:
+        if (value := getattr(view, name)) is not None or nulls:
             data[shown] = value if value.__class__ in _PLAIN else _dump(value, nulls=nulls)
     return data
 

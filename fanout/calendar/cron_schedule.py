@@ -132,8 +132,7 @@ def _normalize_element(text: str, field: CronField, element: str) -> str:
         if sign in element and element not in field.names:
             remedy = _suggest_for_sign(sign, field, element)
             raise _refusal(text, f"{field.name}: cron has no {sign.upper()!r}", remedy)
-    match = ELEMENT.fullmatch(element)
-    if match is None:
+    if (match := ELEMENT.fullmatch(element)) is None:
         numbers = f"numbers from {field.low} to {field.high}"
         remedy = f"write {numbers}, ranges, lists or steps like '*/2'"
         raise _refusal(text, f"{field.name}: cannot read {element!r}", remedy)
@@ -153,8 +152,7 @@ def _normalize_element(text: str, field: CronField, element: str) -> str:
             suggestion = f"{low}-{highest}{step}"
             raise _refusal(text, f"{field.name}: a step needs a range", f"write {suggestion!r}")
         return str(low)
-    high = _parse_number(text, field, match["high"])
-    if high < low:
+    if (high := _parse_number(text, field, match["high"])) < low:
         head = f"{low}-{highest}" if low < highest else str(low)
         tail = f"{field.low}-{high}" if high > field.low else str(high)
         remedy = f"write '{head},{tail}'"
@@ -265,8 +263,7 @@ class FireTimes:
         ordinal = self._next_day(_ordinal_at(self._zone, instant))
         while ordinal is not None:
             start, seconds = self._seconds_on(ordinal)
-            place = bisect_right(seconds, instant - start)
-            if place < len(seconds):
+            if (place := bisect_right(seconds, instant - start)) < len(seconds):
                 return start + seconds[place]
             ordinal = self._next_day(ordinal + 1)
         return None
@@ -294,8 +291,7 @@ class FireTimes:
             start = _compute_day(self._zone, ordinal).start
             ends = _chain_ends(self.times_on(ordinal), gap)
             last = start + ends[bisect_left(ends, instant - start)]
-            following = self.next_after(last)
-            if following is None or following - last > gap:
+            if (following := self.next_after(last)) is None or following - last > gap:
                 return last
             instant = following
         return instant
@@ -340,8 +336,7 @@ class FireTimes:
         first = date.fromordinal(ordinal).year
         for year in range(first, min(first + RAREST, 9999)):
             days = _matching_days(self._days, year)
-            place = bisect_left(days, ordinal)
-            if place < len(days):
+            if (place := bisect_left(days, ordinal)) < len(days):
                 return days[place]
         return None
 

@@ -157,8 +157,7 @@ def check_until(begins: CronSchedule, ends: CronSchedule) -> None:
     starts, stops = FireTimes(begins, zone), FireTimes(ends, zone)
     at, stop = (int(instant.timestamp()) for instant in _CHECKED_YEARS)
     while at < stop:
-        next_end = stops.last_before(at + MAX_DURATION, at + 1)
-        if next_end is None:
+        if (next_end := stops.last_before(at + MAX_DURATION, at + 1)) is None:
             start, next_end = starts.next_after(at - 1), stops.next_after(at)
             if start is None or next_end is None:
                 return
@@ -232,8 +231,7 @@ def compute_window_state(calendars: Sequence[PublicationCalendar], now: datetime
                 edges.append((span.start, ClosingCause(name, denies=True, windows=(window,))))
             allowed_end, last_windows, _ = _skip_covered(calendar.allow, at, MAX_STEPS)
             if calendar.allow and allowed_end is not None:
-                ending = ClosingCause(name, denies=False, windows=last_windows)
-                edges.append((allowed_end, ending))
+                edges.append((allowed_end, ClosingCause(name, denies=False, windows=last_windows)))
         closes, cause = min(edges, key=lambda edge: edge[0], default=(None, None))
         if closes is None or cause is None or closes - at > HORIZON:
             return WindowState(True, None, "publication is open")
@@ -281,8 +279,7 @@ def _closing_cause(calendars: Iterable[PublicationCalendar], at: int) -> Closing
     not_allowed: ClosingCause | None = None
     for calendar in calendars:
         for window in calendar.deny:
-            span = window.find_span(at)
-            if span is None or span.start > at:
+            if (span := window.find_span(at)) is None or span.start > at:
                 continue
             end = float("inf") if span.end is None else span.end
             # People want to know when publication opens, which the longest denial decides.
@@ -317,9 +314,7 @@ def _opens_at(calendars: Sequence[PublicationCalendar], at: int) -> int | None:
 def _spans(
     windows: Iterable[RecurringWindow], at: int
 ) -> Iterator[tuple[RecurringWindow, WindowSpan]]:
-    for window in windows:
-        if (span := window.find_span(at)) is not None:
-            yield window, span
+    yield from ((it, span) for it in windows if (span := it.find_span(at)) is not None)
 
 
 def _allowed_from(windows: Iterable[RecurringWindow], at: int) -> int | None:
@@ -347,8 +342,7 @@ def _skip_covered(
         is_covered = False
         steps += len(windows) // _SPANS_PER_STEP
         for window in windows:
-            span = window.find_span(at)
-            if span is not None and span.start <= at:
+            if (span := window.find_span(at)) is not None and span.start <= at:
                 if span.end is None:
                     return None, (window,), steps
                 at, last_windows, is_covered = span.end, (window,), True

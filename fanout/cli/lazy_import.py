@@ -23,8 +23,7 @@ def load_extra(module: str, extra: str, option: str) -> Any:
     try:
         return load_module(module)
     except ModuleNotFoundError as error:
-        library = str(error.name).partition(".")[0]
-        if library == "fanout":
+        if (library := str(error.name).partition(".")[0]) == "fanout":
             raise
         problem = f"the library {library} is not installed"
         remedy = f"install the extra: pip install '{DISTRIBUTION}[{extra}]'"

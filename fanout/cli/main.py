@@ -206,12 +206,11 @@ class VerbGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete verbs from the table, and options like click."""
-        verbs = [
+        return [
             CompletionItem(name, help=text)
             for name, text in VERBS.items()
             if name.startswith(incomplete)
-        ]
-        return verbs + click.Command.shell_complete(self, ctx, incomplete)
+        ] + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(

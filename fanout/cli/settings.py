@@ -202,8 +202,7 @@ def resolve_settings(
         texts = value if isinstance(value, (list, tuple)) else (value,)
         # A flag without a value has an empty text.
         options += ((name, "" if text is True else str(text)) for text in texts)
-    commands = MessageCommands(tuple(options), in_cluster=reads_cluster)
-    return Settings(**values, commands=commands)
+    return Settings(**values, commands=MessageCommands(tuple(options), in_cluster=reads_cluster))
 
 
 def _refuse_exclusive_flags(flags: Mapping[str, Any]) -> None:

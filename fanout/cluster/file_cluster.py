@@ -380,8 +380,7 @@ class FileCluster:
             if (in_file.namespace, in_file.name) in kind:
                 for position in self._locate(str(path)).get(in_file, ()):
                     return f"{position.file}:{position.line(('metadata', 'name'))}"
-        own = self._declared.positions.get(key)
-        if own is None:
+        if (own := self._declared.positions.get(key)) is None:
             return ""
         where = own.locate("", ("metadata", "name"))
         return f"{where.file}:{where.line}"
@@ -397,8 +396,7 @@ class FileCluster:
 
     def _read_file(self, path: Path, status: os.stat_result, texts: _SharedTexts) -> _ReadFile:
         """Read a file of this status; parse it only if its bytes changed. Raises Unavailable."""
-        previous = self._files.get(path)
-        if previous is not None and previous.stamp == _stamp(status):
+        if (previous := self._files.get(path)) is not None and previous.stamp == _stamp(status):
             return previous
         try:
             with path.open("rb") as file:
@@ -417,8 +415,7 @@ class FileCluster:
         cache = self._cache if len(data) >= MIN_FILE_SIZE else None
         if cache is not None:
             key = compute_cache_key(digest, as_json=is_json(str(path)))
-            kinds = cache.find(key, texts.cached)
-            if kinds is not None:
+            if (kinds := cache.find(key, texts.cached)) is not None:
                 return _ReadFile(stamp, digest, ManifestContent(plain_objects=kinds))
         content = read_content(data, str(path), texts.parsed, keep_valid=self._keep_valid)
         if cache is not None and content.is_plain:
@@ -437,8 +434,7 @@ class FileCluster:
 
 
 def _unread_content(path: Path, error: FanoutError) -> ManifestContent:
-    finding = file_finding(path, error.problem, error.remedy)
-    return ManifestContent(findings=(finding,), unread=True)
+    return ManifestContent(findings=(file_finding(path, error.problem, error.remedy),), unread=True)
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:

@@ -61,20 +61,17 @@ class FileSecrets:
         remedy = f"set the environment variable {secret_variable(name)}"
         if path is not None:
             remedy += f", or write the file {path}"
-        text = self._environment.get(secret_variable(name))
-        if text is None and path is not None:
+        if (text := self._environment.get(secret_variable(name))) is None and path is not None:
             if path.is_dir():
                 texts = {file: self._read(name, path / file) or "" for file in SECRET_KEYS}
-                secret = read_secret_keys(texts)
-                if secret is None:
+                if (secret := read_secret_keys(texts)) is None:
                     problem = f"has neither a file password nor a file key in {path}"
                     raise _denied(name, problem, "add one of them")
                 return secret
             text = self._read(name, path)
         if text is None:
             raise _denied(name, "was not found", remedy)
-        text = text.strip()
-        if not text:
+        if not (text := text.strip()):
             raise _denied(name, "is empty", remedy)
         if text.startswith(_KEY_HEADER):
             return Credentials(private_key=text)

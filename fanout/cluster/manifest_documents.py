@@ -139,9 +139,7 @@ def _content_without_positions(items: Iterable[Any]) -> ManifestContent | None:
     """Build the content; None if an error or an object of fanout needs positions."""
     plain_objects = []
     for _, item in _flatten_lists((), items):
-        if any(_object_faults(item)) or _is_for_fanout(item):
-            return None
-        if not _has_plain_texts(item):
+        if any(_object_faults(item)) or _is_for_fanout(item) or not _has_plain_texts(item):
             return None
         # Reached only for objects without any error; the first error restarts with positions.
         plain_objects.append(_in_namespace(item))
@@ -171,8 +169,7 @@ def _content_with_positions(manifest: Manifest, file: str) -> ManifestContent:
             faults = (*faults, *_boolean_key_faults(item, position), *find_schedule_errors(parsed))
             if parsed is not None and parsed.kind in RECORDING_COMMANDS:
                 problem = f"{parsed.kind} is a record and cannot be declared in a file"
-                remedy = f"use {RECORDING_COMMANDS[parsed.kind]}"
-                faults = (FieldError(("kind",), problem, remedy),)
+                faults = (FieldError(("kind",), problem, f"use {RECORDING_COMMANDS[parsed.kind]}"),)
             if parsed is not None and not faults:
                 own_objects.append((parsed, position))
             elif not any(_object_faults(data)):

@@ -186,8 +186,7 @@ class PolicyStateStore:
 
     def read_status_revisions(self, key: RecordsKey) -> Sequence[StatusRevision]:
         """Return all changes of a policy's status, oldest first, up to the head read last."""
-        head = self._last_read(key).state.head
-        if not head:
+        if not (head := self._last_read(key).state.head):
             return ()
         with self._repository.reader() as reader:
             return tuple(read_status_revisions(reader, head))
@@ -437,8 +436,7 @@ class PolicyStateStore:
                 raise hold
         commits, written = [], {}
         for key, change in sorted(changes.items()):
-            files = self._changed_shards(key, change)
-            if files:
+            if files := self._changed_shards(key, change):
                 written[key] = files
                 text = f"Status of {key.namespace}/{key.policy or 'variants without policy'}\n"
                 commits.append(self._build_commit(key, change.expected, files, text, now))
@@ -494,12 +492,11 @@ class PolicyStateStore:
         self, key: RecordsKey, parent: str, files: Mapping[str, bytes], text: str, at: datetime
     ) -> FileCommit:
         put = {path: data for path, data in sorted(files.items()) if data}
-        drop = tuple(sorted(files.keys() - put.keys()))
         return FileCommit(
             ref=self._branch_ref(key),
             parent=parent,
             content_by_path=put,
-            dropped_paths=drop,
+            dropped_paths=tuple(sorted(files.keys() - put.keys())),
             message=text,
             timestamp=int(at.timestamp()),
         )

@@ -119,8 +119,7 @@ def record_path(name: str) -> str:
 
 def _sharded_path(file: str) -> str:
     # By its name and not by the hash in it, which equal records of one second share.
-    digits = hashlib.sha256(file.encode()).hexdigest()[:_LEVELS]
-    return "/".join((*digits, file))
+    return "/".join((*hashlib.sha256(file.encode()).hexdigest()[:_LEVELS], file))
 
 
 class RecordContent(Value):
@@ -439,8 +438,7 @@ def _read_history(
     history = read_first_commits(reader, head, previous)
     first_commits = dict(history.first_commits)
     for name, file in history.listing.files.items():
-        first_commit = first_commits.get(name)
-        if first_commit is not None and not first_commit.oid:
+        if (first_commit := first_commits.get(name)) is not None and not first_commit.oid:
             try:
                 data = _read_content(reader, file.entry)
                 is_right = is_record_name_of(name.removesuffix(".json"), data, first_commit.by)

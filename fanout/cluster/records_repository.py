@@ -94,8 +94,7 @@ class RecordsRepository(Value):
 
         Their commits are readable, but for those in `refused`. Raises Unavailable, Denied.
         """
-        names = tuple(sorted(set(refs)))
-        if not names or self._is_missing():
+        if not (names := tuple(sorted(set(refs)))) or self._is_missing():
             return dict.fromkeys(names, "")
         remote_heads = self._list_refs(names)
         return {ref: remote_heads.get(ref, "") for ref in names}

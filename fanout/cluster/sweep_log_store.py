@@ -78,8 +78,7 @@ class SweepLogStore:
         retry_conflicts(put)
 
     def _read(self) -> tuple[str, dict[str, LoggedSweep]]:
-        head = self._repository.heads([self._ref])[self._ref]
-        if not head:
+        if not (head := self._repository.heads([self._ref])[self._ref]):
             return "", {}
         with self._repository.reader() as reader:
             entry = reader.entry(reader.commit(head).tree, LOG_FILE)

@@ -142,8 +142,7 @@ class ClusterOperation:
 
         def read_again(pass_plan: PassPlan, declared: DeclaredObjects) -> DeclaredObjects | None:
             # Packages may inject kinds that no policy names.
-            injected = self._reconciler.list_injected_kinds(pass_plan)
-            if self._inventory.require(injected):
+            if self._inventory.require(self._reconciler.list_injected_kinds(pass_plan)):
                 return self._inventory.read()
             if not is_final(pass_plan):
                 return None
@@ -183,8 +182,7 @@ class ClusterOperation:
         if result.has_more:
             self._notify_records()
         changed, self._changed = self._changed | self._take_in(now), frozenset()
-        is_complete = not self._problems and self._admission_problem is None
-        return IntakeReport(changed, is_complete)
+        return IntakeReport(changed, not self._problems and self._admission_problem is None)
 
     def _take_in(self, now: datetime) -> frozenset[PassSubject]:
         if self._lease.find_obstacle():
@@ -293,7 +291,5 @@ class DeletionObserver(LoopObserver):
 
     def end_round(self, made_pass: ScheduledPass | None, failure: FanoutError | None) -> None:  # noqa: ARG002 as of the protocol
         """Release the completed deletions of a pass."""
-        if made_pass is not None:
-            completed = made_pass.report.pass_plan.completed_deletions
-            if completed:
-                self._finalizers.remove(completed)
+        if made_pass is not None and (completed := made_pass.report.pass_plan.completed_deletions):
+            self._finalizers.remove(completed)

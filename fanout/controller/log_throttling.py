@@ -63,8 +63,7 @@ class LoopLog:
 
     def log_internal_error(self, part: str, result: object) -> None:
         """Log the result of a part of fanout if it is an error, or that it works again."""
-        problems = [str(result)] if isinstance(result, FanoutError) else []
-        self.log_internal_problems(part, problems)
+        self.log_internal_problems(part, [str(result)] if isinstance(result, FanoutError) else [])
 
     def log_recovery(self) -> None:
         """Log that passes work again if the previous one failed."""
@@ -95,8 +94,7 @@ class LoopLog:
                     "repository": action.repository,
                     "path": action.path,
                 }
-                known = {name: value for name, value in fields.items() if value}
-                _log.info(message, **known)
+                _log.info(message, **{name: value for name, value in fields.items() if value})
         done_counts = Counter(it.action.kind for it in report.outcomes if it.is_done)
         counts = {name: done_counts[it] for it, (name, _) in _NAMES.items() if done_counts[it]}
         failed = {"failed": len(report.failed_outcomes)} if report.failed_outcomes else {}

@@ -227,8 +227,7 @@ class RunLoop:
                     if _READ in keys:
                         # Queue the keys of a change that has settled.
                         previous = self._reader.declared
-                        pause = min(self._reader.read(), FILE_CHECK_INTERVAL)
-                        self._queue.add_after(_READ, pause)
+                        self._queue.add_after(_READ, min(self._reader.read(), FILE_CHECK_INTERVAL))
                         if self._reader.declared is not previous:
                             # The change may be the remedy of the failure.
                             self._pauses.discard(_RESUME)

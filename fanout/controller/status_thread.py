@@ -120,8 +120,7 @@ class StatusThread:
         # Before the first round nothing is known to be declared, and all would seem obsolete.
         if not self._queue.version:
             return ""
-        obstacle = self._find_obstacle()
-        if obstacle:
+        if obstacle := self._find_obstacle():
             self._queue.take(())  # events are not kept; what waits stays
             return obstacle
         batch = self._queue.take({*self._writer.find_changed(), *self._failed})

@@ -251,8 +251,7 @@ class SweepState:
         self._write(now)
         sweeps: dict[ScheduledSweep, datetime] = {}
         for schedule in table.schedules:
-            instant = schedule.find_missed(entries[schedule.key], now)
-            if instant is None:
+            if (instant := schedule.find_missed(entries[schedule.key], now)) is None:
                 continue
             if not schedule.is_too_late(instant, now):
                 sweeps[schedule] = instant

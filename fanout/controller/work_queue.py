@@ -118,8 +118,7 @@ class WorkQueue(Generic[_Key]):
         """Return the keys that were found due or are not done, and since when they wait."""
         with self._lock:
             until = min(self._clock(), self._idle_since)
-            due = {key: at for key, at in self._waiting.items() if at <= until}
-            return {**due, **self._taken}
+            return {**{key: at for key, at in self._waiting.items() if at <= until}, **self._taken}
 
     def take_due(
         self, choose: Callable[[Collection[_Key]], Iterable[_Key]] = list
@@ -248,12 +247,10 @@ class OutageRetries:
         # One for all: policies that wait for the same repository are evaluated together.
         jitter = choose_pause(0.5, 1)
         for item in report.pass_plan.policies:
-            subject = _subject_of(item)
-            if subject not in stopped and self._attempts.pop(subject, 0):
+            if (subject := _subject_of(item)) not in stopped and self._attempts.pop(subject, 0):
                 self._queue.discard(TriggerKey(Trigger.RETRY, *subject))
         for subject in stopped:
-            key = TriggerKey(Trigger.RETRY, *subject)
-            if key not in self._queue:
+            if (key := TriggerKey(Trigger.RETRY, *subject)) not in self._queue:
                 self._queue.add_after(key, self._compute_pause(self._attempts[subject]) * jitter)
                 self._attempts[subject] += 1
 

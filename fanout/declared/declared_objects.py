@@ -111,8 +111,7 @@ class DeclaredObjects(Value):
     @property
     def scopes(self) -> Mapping[GroupKind, bool]:
         """Scopes of custom kinds, by group and kind: True if their objects are in namespaces."""
-        definitions = self.objects.of_kind(*CRD_KIND).values()
-        return {**self.served_scopes, **read_scopes(definitions)}
+        return {**self.served_scopes, **read_scopes(self.objects.of_kind(*CRD_KIND).values())}
 
     @property
     def declarations(self) -> tuple[UpstreamPolicy | PackageVariant, ...]:
@@ -149,8 +148,7 @@ class DeclaredObjects(Value):
     def where(self, item: KRMObject, field_path: str | FieldPath = ()) -> ErrorLocation:
         """Return the location of a field, by path or as text (`spec.stages[3].after`)."""
         path = _parse_path(field_path) if isinstance(field_path, str) else field_path
-        position = self.positions.get(key_of(item))
-        if position is None:
+        if (position := self.positions.get(key_of(item))) is None:
             return ErrorLocation(item.identity, format_path(path))
         return position.locate(item.identity, path)
 

@@ -84,8 +84,7 @@ def may_read_status(texts: Iterable[str], variable: str) -> bool:
     pattern = re.compile(_VARIABLE.format(variable))
     for text in texts:
         for match in pattern.finditer(text):
-            field = _FIELD.match(text, match.end())
-            if field is None or "status" in field.groups():
+            if (field := _FIELD.match(text, match.end())) is None or "status" in field.groups():
                 return True
     return False
 

@@ -292,9 +292,7 @@ def _forward_history(
     # of a stretch that is open now.
     present = sorted(since or now for since, until in spans if until is None or until > now)
     quorum_since = min(present[quorum - 1], now) if len(present) >= quorum else now
-    new_history = history
-    if history.passed is None:
-        new_history = RevisionHistory(passed=quorum_since)
+    new_history = RevisionHistory(passed=quorum_since) if history.passed is None else history
     start = new_history.stretch_start
     if new_history.left is None and start is not None:
         # The number that suffices can drop only where a span ends; the other instants need no look.

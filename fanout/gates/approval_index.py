@@ -65,8 +65,7 @@ class ApprovalIndex:
             revision_key = (spec.stage, spec.check, spec.revision or "")
             self._by_revision.setdefault(revision_key, []).append(approval)
             for tree in approval.trees:
-                key = (spec.stage, spec.check, tree)
-                self._by_tree.setdefault(key, []).append(approval)
+                self._by_tree.setdefault((spec.stage, spec.check, tree), []).append(approval)
         self._requested_changes: dict[tuple[str, str, str], list[ReviewFacts]] = {}
         for changes in requested_changes:
             revision_key = (changes.stage, changes.check, changes.revision)
@@ -240,8 +239,7 @@ class ApprovalIndex:
     ) -> Iterator[tuple[str, ApprovalFacts]]:
         """Yield the approvals of the draft by people whom the rule authorizes, with the person."""
         for approval in self._draft_approvals(approval_rule, variant_facts, draft):
-            person = _find_person(approval_rule, approval)
-            if person is not None:
+            if (person := _find_person(approval_rule, approval)) is not None:
                 yield person, approval
 
     def _draft_approvals(

@@ -60,9 +60,7 @@ class RevisionAges:
 
     def newer_than(self, revision: str) -> tuple[str, ...]:
         """List the newer allowed revisions, none if the given one is not allowed itself."""
-        if revision not in self._rank:
-            return ()
-        return self.allowed[self._rank[revision] + 1 :]
+        return self.allowed[self._rank[revision] + 1 :] if revision in self._rank else ()
 
     def is_allowed(self, revision: str) -> bool:
         """Return whether the policy's rule allows the revision."""
@@ -100,8 +98,7 @@ def choose_candidate(
     passes; the current one while it can still pass; the newest. `leads` are variants that a
     decision takes to another revision, and whose drafts say nothing about the stage's.
     """
-    allowed = reachable_revisions(tally, verdicts, ages, leads)
-    if not allowed:
+    if not (allowed := reachable_revisions(tally, verdicts, ages, leads)):
         return CandidateChoice("")
     drafts = _leading_drafts(tally, verdicts, ages, leads)
     current = _current_revision(tally, drafts, ages, leads)

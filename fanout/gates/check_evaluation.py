@@ -178,8 +178,7 @@ class RequiredChecks:
                 if answer is not None and check_result.reason != Reason.ANSWER_STALE:
                     answers.append(replace(answer, digest=subject))
             # The timeout runs from the release: before it, nobody was asked for an answer.
-            grant = variant_facts.find_grant(draft)
-            if grant is not None:
+            if (grant := variant_facts.find_grant(draft)) is not None:
                 clock_start = grant.at if retried is None else max(grant.at, retried)
                 check_result = apply_timeout(timeout, check_result, clock_start, self._now)
             overriding = (it for it in decisions if OverridableGate.REQUIRES in it.spec.overrides)

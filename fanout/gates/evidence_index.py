@@ -150,8 +150,7 @@ class EvidenceIndex:
                 earlier = self.withdrawals.get(stage, it.withdrawn)
                 self.withdrawals[stage] = max(earlier, it.withdrawn)
                 continue
-            check_evidence = self._by_check.setdefault((stage, it.spec.check), _CheckEvidence())
-            check_evidence.add(it)
+            self._by_check.setdefault((stage, it.spec.check), _CheckEvidence()).add(it)
 
     def evaluate(
         self,

@@ -148,8 +148,7 @@ def _forecast_stage(
     published_at: list[datetime] = []  # of those that have it, ready or not
     at, total = max(gate_opens_at, evaluation.now), tally.count_for(revision)
     for variant in _needed_variants(stage):
-        publication = variant.facts.published
-        if publication is None or not variant.has(revision):
+        if (publication := variant.facts.published) is None or not variant.has(revision):
             missing[variant.facts.group] += 1
             continue
         published_at.append(publication.at)
@@ -160,8 +159,7 @@ def _forecast_stage(
     for group in sorted(missing):
         remaining = missing[group]
         while remaining:
-            start = clock.next_allowed(at)
-            if start is None:
+            if (start := clock.next_allowed(at)) is None:
                 sentence = "no scheduled sweep falls within an open window"
                 actor = gate_wording.WINDOW_ADMINISTRATOR
                 stage.holds.append(Hold(Reason.WINDOW_CLOSED, sentence, actor))
@@ -273,8 +271,7 @@ def _note_blockers(evaluation: GateEvaluation, stage: _ForecastState) -> None:
     if unpublished and stage_rule.propagate_when and stage.pin is None:
         stage.assumptions.append("propagateWhen is true for all variants")
     counting = [it for it in tally.variants if tally.counts(it, stage.revision)]
-    held = sum(it.facts.held is not None for it in counting)
-    if held:
+    if held := sum(it.facts.held is not None for it in counting):
         stage.assumptions.append(f"{pluralize(held, 'held variant')} freed immediately")
     conflict_names = [
         it.facts.name

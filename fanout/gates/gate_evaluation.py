@@ -144,8 +144,7 @@ class GateEvaluation:
         key = (stage_rule.name, revision, overrides)
         # The gate of a control-flow stage recurses into the stages before it. Without the memo a
         # diamond of stages would be evaluated once per path, which grows exponentially.
-        gate = self._gates.get(key)
-        if gate is None:
+        if (gate := self._gates.get(key)) is None:
             upstream_stages = {
                 name: self._find_upstream_stage(name, revision) for name in stage_rule.after.stages
             }
@@ -351,8 +350,7 @@ def find_current_draft(variant_facts: VariantFacts, candidate: str) -> DraftFact
 
 
 def _choose_candidate(evaluation: GateEvaluation, stage_rule: StageRule) -> CandidateChoice:
-    pin = find_pin(stage_rule, evaluation.active_decisions.rollbacks)
-    if pin is not None:
+    if (pin := find_pin(stage_rule, evaluation.active_decisions.rollbacks)) is not None:
         revision = pin.revision if evaluation.pin(stage_rule) is not None else pin.until
         eligible = tuple(filter(None, dict.fromkeys([revision, pin.until])))
         return CandidateChoice(revision, evaluation.ages.newer_than(revision), eligible)

@@ -23,6 +23,7 @@ from fanout.gates.record_facts import (
     EvidenceFacts,
     is_from_the_future,
 )
+from fanout.groups import group_pairs
 from fanout.values import Value
 
 
@@ -102,9 +103,7 @@ class RecordEvaluator:
         self._stages = {rule.name: rule for rule in facts.stages}
         self._ages = RevisionAges(facts.revisions)
         self._decisions = ActiveDecisions(facts.records.decisions, facts.now, facts.variants)
-        self._variants: dict[str, list[VariantFacts]] = {}
-        for variant in facts.variants:
-            self._variants.setdefault(variant.stage, []).append(variant)
+        self._variants = group_pairs((it.stage, it) for it in facts.variants)
 
     # ---- decisions -----------------------------------------------------------------------------
 
@@ -151,8 +150,7 @@ class RecordEvaluator:
         if stage not in self._stages and stage:
             return RecordEffect(Reason.NOT_FOUND, f"the policy has no stage {stage}")
         present = self._variants.get(stage, ()) if stage in self._stages else self._facts.variants
-        names = set(variants)
-        if names and names.isdisjoint(it.name for it in present):
+        if (names := set(variants)) and names.isdisjoint(it.name for it in present):
             sentence = f"none of its variants is in {label_stage(stage)}"
             return RecordEffect(Reason.NOT_FOUND, sentence)
         return None
@@ -179,8 +177,7 @@ class RecordEvaluator:
         earlier: set[str] = set()
         for approval in approvals:
             earlier.add(approval.name)
-            revokes = approval.spec.revokes
-            if revokes and revokes not in earlier:
+            if (revokes := approval.spec.revokes) and revokes not in earlier:
                 result[approval.name] = effect_of_unknown_record(revokes)
             elif revokes in revoked:
                 result[approval.name] = RecordEffect(Reason.APPLIED, "it revoked an approval")
@@ -202,12 +199,10 @@ class RecordEvaluator:
     def _explain_approval(self, approval: ApprovalFacts) -> RecordEffect:
         """Return why an approval is about no draft, or its author must not approve it."""
         spec = approval.spec
-        problem = self._find_unknown(spec.stage, spec.variants)
-        if problem is not None:
+        if (problem := self._find_unknown(spec.stage, spec.variants)) is not None:
             return problem
         rules = self._stages[spec.stage].approvals if spec.stage in self._stages else ()
-        rule = next((it for it in rules if it.name == spec.check), None)
-        if rule is None:
+        if (rule := next((it for it in rules if it.name == spec.check), None)) is None:
             return _effect_of_unknown_check(spec, "approval")
         if rule.find_approver(approval.by, approval.groups) is None:
             subject = format_names(rule.groups) or "any group"
@@ -301,8 +296,7 @@ class RecordEvaluator:
     def _explain_evidence(self, evidence: EvidenceFacts) -> RecordEffect:
         """Return why evidence is about nothing that a check asks for."""
         spec = evidence.spec
-        problem = self._find_unknown(spec.stage, spec.variants)
-        if problem is not None:
+        if (problem := self._find_unknown(spec.stage, spec.variants)) is not None:
             return problem
         checks = [
             it

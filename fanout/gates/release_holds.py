@@ -134,8 +134,7 @@ def _find_readers(tally: StageTally) -> _Readers:
         if variant.away:
             continue
         publication, draft = variant.facts.published, variant.facts.draft
-        keys = {**(publication.reads if publication else {}), **(draft.reads if draft else {})}
-        for key in keys:
+        for key in {**(publication.reads if publication else {}), **(draft.reads if draft else {})}:
             readers.setdefault(key, []).append(variant)
     return readers
 
@@ -152,8 +151,7 @@ class AutomaticPromotion:
 
     def blocked(self, variant: TalliedVariant, draft: DraftFacts, pin: Pin | None) -> Hold | None:
         """Return why automation leaves the draft to a person, or None; `pin` is of the spec."""
-        review_hold = _review_hold(variant, draft)
-        if review_hold is not None:
+        if (review_hold := _review_hold(variant, draft)) is not None:
             return review_hold
         if not self._stage_rule.automatic:
             return self._automation_off
@@ -260,8 +258,7 @@ class PropagationEvaluator:
         error_holds: list[Hold] = []
         # No early exit at the first false one: all unknown conditions are asked in one round.
         for condition in self._stage_rule.propagate_when:
-            value = condition.evaluate(row)
-            if value is UNKNOWN:
+            if (value := condition.evaluate(row)) is UNKNOWN:
                 self.unanswered.append(ExpressionRequest(condition.text, row))
                 error_holds.append(_PENDING_HOLD)
             elif value is False:
@@ -318,10 +315,9 @@ def _hold_exchanges(
     for name, set_facts in sets.items():
         if not set_facts.partners or name not in results or not results[name].publish:
             continue
-        awaited = sorted(
+        if awaited := sorted(
             it for it in set_facts.partners if it in results and not results[it].publish
-        )
-        if awaited:
+        ):
             sentence = (
                 f"{set_facts.location} is the path of {', '.join(awaited)} until that moves;"
                 " both move in one push"

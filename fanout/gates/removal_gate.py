@@ -227,8 +227,7 @@ def _list_holds(
     facts, doubt, stage = removal_facts.facts, removal_facts.safety_hold, orphan.stage
     # A person who names the variant knows more than a doubt that only waits for time.
     is_overridden = confirmation is not None and doubt is not None and doubt.until is not None
-    arguments = _format_arguments(orphan.name, [orphan])
-    actor = gate_wording.format_removal_actor(facts.name, arguments)
+    actor = gate_wording.format_removal_actor(facts.name, _format_arguments(orphan.name, [orphan]))
     is_stage_suspended = any(it.name == stage and it.suspended for it in facts.stages)
     suspension: Hold | None
     if facts.suspended:

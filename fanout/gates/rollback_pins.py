@@ -118,6 +118,4 @@ def find_pin(stage_rule: StageRule, rollbacks: Rollbacks, variant_name: str = ""
     if not (rollbacks.has_any or stage_rule.pin):
         return None
     rollback_pin = rollbacks.find_pin(stage_rule.name, variant_name)
-    if rollback_pin is None and stage_rule.pin:
-        return Pin(stage_rule.pin)
-    return rollback_pin
+    return Pin(stage_rule.pin) if rollback_pin is None and stage_rule.pin else rollback_pin

@@ -112,9 +112,7 @@ class RolloutBudget:
         limit = self.limit
         # A limit of 0 releases nothing, superseding included, so even a variant with a slot waits.
         has_slot = variant.in_flight or variant.state is VariantState.FAILED
-        if limit is None or (limit > 0 and has_slot):
-            return None
-        if self.aggregates.in_flight < limit:
+        if limit is None or (limit > 0 and has_slot) or self.aggregates.in_flight < limit:
             return None
         if limit == 0:
             actor = gate_wording.format_budget_actor(gate_wording.AUTHOR_OF_LIMIT)

@@ -124,8 +124,7 @@ def group_holds(variant_results: Iterable[VariantResult], holds: Iterable[Hold] 
     for members in groups.values():
         name, hold = members[0]
         # A variant may wait for several things of one kind.
-        number = len({it for it, _ in members})
-        if number == 1:
+        if (number := len({it for it, _ in members})) == 1:
             grouped.append(replace(hold, message=f"{name}: {hold.message}"))
             continue
         sentence = f"{pluralize(number, 'variant')}, {name} first: {hold.message}"
@@ -155,10 +154,9 @@ def stuck_hold(
     timer: datetime | None,
 ) -> Hold | None:
     """Return the hold of a policy that only a person can set going again, or None."""
-    if timer is not None:
-        return None
     if (
-        evaluation.suspended is not None
+        timer is not None
+        or evaluation.suspended is not None
         or any(it.suspended is not None for it in evaluation.tallies.values())
         or any(it.suspended is not None for it in evaluation.variants)
     ):
@@ -189,13 +187,10 @@ def stuck_hold(
             it.state is VariantState.DRAFTED and (Reason.NO_DRAFT in reasons or reasons <= _MAY_GO)
         ):
             return None
-    if not unready:
-        return None
-    if any(it.state is VariantState.VERIFYING for it in evaluation.variants):
+    if not unready or any(it.state is VariantState.VERIFYING for it in evaluation.variants):
         return None
     for stage_rule in evaluation.stages:
-        holds = stages[stage_rule.name].holds
-        if holds:
+        if holds := stages[stage_rule.name].holds:
             first, label = holds[0], label_stage(stage_rule.name)
             is_labeled = first.message.startswith(label)
             cause = first.message if is_labeled else f"{label}: {first.message}"
@@ -216,11 +211,10 @@ def _starving_hold(evaluation: GateEvaluation, stage_rule: StageRule) -> Hold | 
     cut_holds = find_cut_short(evaluation, stage_rule)
     if len(cut_holds) < _TOO_MANY:
         return None
-    soak = stage_rule.after.soak_time
     sentence = (
         f"{label_stage(stage_rule.name)} starves: {pluralize(len(cut_holds), 'revision')}"
         f" ({format_names(cut_holds)}) left upstream stages before the soak of"
-        f" {format_duration(soak)}"
+        f" {format_duration(stage_rule.after.soak_time)}"
     )
     actor = "the policy's author (spec.inFlight: Serialize, or a shorter soak)"
     return Hold(Reason.STARVING, sentence, actor)
@@ -270,7 +264,6 @@ def find_others(evaluation: GateEvaluation, stage_rule: StageRule) -> tuple[Othe
             others.append(OtherRevision(newest, newer=True, holds=tuple(holds)))
     if choice.revision not in evaluation.tallies[stage_rule.name].published:
         cut_holds = find_cut_short(evaluation, stage_rule)
-        dropped = ages.newest(it for it in cut_holds if ages.is_older(it, choice.revision))
-        if dropped:
+        if dropped := ages.newest(it for it in cut_holds if ages.is_older(it, choice.revision)):
             others.append(OtherRevision(dropped, newer=False, holds=(cut_holds[dropped],)))
     return tuple(others)

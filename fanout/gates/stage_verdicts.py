@@ -115,8 +115,7 @@ def _advance_history(
         if moved_on_at is not None:
             new_history = end_stretch(history, moved_on_at)
     if new_history.left is not None and tally.is_finished(revision, early_failures):
-        again_since = max(tally.ready_since(revision, now), new_history.left)
-        again = begin_stretch(new_history, again_since)
+        again = begin_stretch(new_history, max(tally.ready_since(revision, now), new_history.left))
         if tally.moved_on_at(revision, again, now) is not None:
             again = begin_stretch(new_history, now)
         # A variant that counts again may have moved on already. A stretch that ends as it begins

@@ -64,8 +64,7 @@ class TallyBuilder:
         if suspended is None and variant_facts.suspended:
             label, owner = f"variant {variant_facts.name}", "the owner of the variant"
             suspended = spec_suspension_hold(label, owner)
-        publication = variant_facts.published
-        if publication is None:
+        if (publication := variant_facts.published) is None:
             return TalliedVariant(variant_facts, None, (), suspended)
         # A reverted publication is no longer on the branch, so its checks would judge something
         # else.

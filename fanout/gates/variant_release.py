@@ -165,8 +165,7 @@ class StageReleaseEvaluator:
             return self._waiting_result(
                 variant, VariantState.FAILED, (variant.early_failure,), variant.required
             )
-        common_wait = self._find_common_wait(variant, draft)
-        if common_wait is not None:
+        if (common_wait := self._find_common_wait(variant, draft)) is not None:
             return self._build_result(variant, VariantState.DRAFTED, *common_wait)
         return self._evaluate_draft(variant, draft)
 
@@ -212,8 +211,7 @@ class StageReleaseEvaluator:
             return None
         automation_hold = self._automation.blocked(variant, draft, None)
         if id(automation_hold) not in self._common_waits:
-            stage_holds = self._find_stage_holds(_NO_OVERRIDES, self.candidate)
-            holds = (*stage_holds, *self._window_holds)
+            holds = (*self._find_stage_holds(_NO_OVERRIDES, self.candidate), *self._window_holds)
             holds += (automation_hold,) if automation_hold is not None else ()
             gate = self._evaluate_gate(_NO_OVERRIDES, self.candidate)
             next_change = next_change_of_waiting(holds, (), gate, self._evaluation.now)

@@ -146,8 +146,7 @@ class MirrorDirectory:
         path = self.path_of(address, credentials)
         # Somebody may have deleted the directory while this process runs.
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        inode = self.directory.stat().st_ino
-        if inode != self._inode:
+        if (inode := self.directory.stat().st_ino) != self._inode:
             self._inode = inode
             # Work that was under way may have created it, accessible to everybody.
             with suppress(PermissionError):

@@ -155,8 +155,7 @@ class MirrorReader:
         if path not in states:
             parent, _, name = path.rpartition("/")
             parent_state = self._find_state(parent, states, directories)
-            tree = parent_state.tree
-            if tree is None:
+            if (tree := parent_state.tree) is None:
                 states[path] = parent_state
             elif tree not in directories and self._header(tree)[1] > _MAX_DIRECTORY_SIZE:
                 problem = f"{escape_unprintable(parent) or _ROOT_DIRECTORY} has too many entries"

@@ -136,8 +136,7 @@ class MirrorStore:
     @contextmanager
     def reader(self, remote: Remote) -> Iterator[MirrorReader]:
         """Open the mirror for reading what the last listing fetched. Raises Unavailable."""
-        address = parse_address(remote.url, self._allowed)
-        path = self._mirrors.path_of(address, remote.credentials)
+        path = self._mirrors.path_of(parse_address(remote.url, self._allowed), remote.credentials)
         try:
             with open_mirror(path, self._limits) as reader:
                 yield reader
@@ -158,8 +157,7 @@ class MirrorStore:
             effort = len(change.branches) + merged + len(change.files)
             efforts[change.remote.key] = max(effort, efforts.get(change.remote.key, 0))
         # The longest first, so that none starts last and delays the end.
-        longest = sorted(by_remote, key=lambda key: -efforts[key])
-        work = {key: by_remote[key] for key in longest}
+        work = {key: by_remote[key] for key in sorted(by_remote, key=lambda key: -efforts[key])}
         written = self._run_each("writing repositories", work, self._change_one)
         return {key: written[key] for key in by_remote}
 

@@ -71,8 +71,7 @@ def check_dependencies(change: RepositoryChange, reader: MirrorReader) -> None:
     # Checked before anything is written: a missing object would otherwise surface only in the
     # push, after the work is done.
     for needed in (files - change.blobs.keys(), trees, parents - {""}):
-        missing = sorted(oid for oid in needed if not reader.has(oid))
-        if missing:
+        if missing := sorted(oid for oid in needed if not reader.has(oid)):
             raise missing_object_error(missing[0])
 
 
@@ -291,8 +290,7 @@ class _ChangeWriter:
             if oid not in written_blobs and oid in blobs:
                 # Files at the same path of different variants are similar: the path is the key of
                 # the delta base.
-                written = self._delta_writer.add((BLOB, path), BLOB, blobs[oid])
-                check_tree(path, oid, written.hex())
+                check_tree(path, oid, self._delta_writer.add((BLOB, path), BLOB, blobs[oid]).hex())
                 written_blobs.add(oid)
 
         def add(path: str, rows: list[bytes]) -> bytes:

@@ -211,8 +211,7 @@ def _entry_header(kind: int, size: int) -> bytes:
 
 def encode_insert(data: bytes) -> bytes:
     """Encode instructions that insert new bytes, at most 127 each."""
-    size = len(data)
-    if size <= _MAX_INSERT:
+    if (size := len(data)) <= _MAX_INSERT:
         return _INSERT_HEADERS[size] + data
     parts = (data[at : at + _MAX_INSERT] for at in range(0, size, _MAX_INSERT))
     return b"".join([_INSERT_HEADERS[len(part)] + part for part in parts])
@@ -310,12 +309,10 @@ class DeltaWriter:
         Objects with equal `similarity_key` share a delta base, which is the first of them.
         `pieces` are the units that deltas compare; default: the lines of `data`.
         """
-        oid = compute_object_id(kind, data)
-        if oid in self._pack:
+        if (oid := compute_object_id(kind, data)) in self._pack:
             return oid
         pieces = data.splitlines(keepends=True) if pieces is None else pieces
-        base = self._bases.get(similarity_key)
-        if base is not None:
+        if (base := self._bases.get(similarity_key)) is not None:
             return self._pack.add_delta(
                 kind, data, base.oid, base.compute_instructions(pieces), oid
             )

@@ -193,8 +193,7 @@ def _fetch_missing(
     send, or that git refuses to take, are found by halves, and prevent nothing else. Raises Denied,
     Unavailable, InvalidInput; Conflict if the commit of a branch disappears before it is fetched.
     """
-    missing = _find_missing(mirror, refs)
-    if not missing:
+    if not (missing := _find_missing(mirror, refs)):
         return {}
     repack_if_due(git, mirror)
 

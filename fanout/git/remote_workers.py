@@ -87,8 +87,7 @@ _current: ContextVar[RemoteTask | None] = ContextVar("attempt", default=None)
 @contextmanager
 def waiting_for_remote(mirror: Path) -> Iterator[None]:
     """Count the block as time that the attempt of this thread waits for others."""
-    attempt = _current.get()
-    if attempt is None or attempt.waiting_since is not None:
+    if (attempt := _current.get()) is None or attempt.waiting_since is not None:
         yield
         return
     attempt.mirror, attempt.waiting_since = mirror, monotonic()
@@ -102,8 +101,7 @@ def waiting_for_remote(mirror: Path) -> Iterator[None]:
 
 def note_process(group: int) -> None:
     """Take note of the git process that the attempt of this thread waits for."""
-    attempt = _current.get()
-    if attempt is not None:
+    if (attempt := _current.get()) is not None:
         attempt.group = group
         if attempt.is_ended:  # between two processes
             attempt.end()
@@ -314,8 +312,7 @@ class RemoteWorkers:
                 if attempt.is_done:
                     continue
                 attempt.is_left = True
-                previous = self._suspects.get(key)
-                if previous is None:
+                if (previous := self._suspects.get(key)) is None:
                     suspect = _Suspect(
                         Unavailable(
                             f"the server has not answered within {seconds:.0f} s; nothing else"
@@ -332,8 +329,7 @@ class RemoteWorkers:
                 self._suspects[key] = suspect
                 self._beside[key] = attempt
                 del batch.running[key]
-                surplus = len(self._beside) - _MAX_BESIDE
-                oldest = list(self._beside.values())[: max(surplus, 0)]
+                oldest = list(self._beside.values())[: max(len(self._beside) - _MAX_BESIDE, 0)]
             for it in oldest:
                 it.end()
             waited = max(waited, seconds)

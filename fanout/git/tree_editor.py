@@ -127,8 +127,7 @@ class TreeEditor:
         if not path:
             self._root = _EditedDirectory()
             return True
-        location = self._locate(path)
-        if location is None:
+        if (location := self._locate(path)) is None:
             return False
         directory, name = location
         existed = directory.find_row(name + b"/") is not None or name in directory.children
@@ -208,8 +207,7 @@ def _apply_pending(directory: _EditedDirectory) -> list[bytes]:
         if index < len(directory.keys) and directory.keys[index] == key:
             offset += len(directory.rows[index])
             position += 1
-        row = directory.pending[key]
-        if row is not None:
+        if (row := directory.pending[key]) is not None:
             keys.append(key)
             rows.append(row)
             instructions.append(encode_insert(row))
@@ -290,8 +288,7 @@ class BaseTree:
                 directory, parent_name = directories[-1]
                 if parent_name not in directory.children:
                     start, end = directory.find_row(parent_name + b"/")
-                    oid = directory.raw[start:end][-20:]
-                    directory.children[parent_name] = self._load(oid)
+                    directory.children[parent_name] = self._load(directory.raw[start:end][-20:])
                 directory = directory.children[parent_name]
             start, end = directory.find_row(name)
             if start < end:

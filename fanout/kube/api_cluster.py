@@ -61,8 +61,7 @@ class ApiSecrets:
             # The original error carries the content.
             problem = f"Secret {name} has content that is not UTF-8 text"
             raise _denied(problem, _KEYS_REMEDY) from None
-        secret = read_secret_keys(texts)
-        if secret is None:
+        if (secret := read_secret_keys(texts)) is None:
             problem = f"Secret {name} has neither a password nor a private key"
             raise _denied(problem, _KEYS_REMEDY)
         for content in secret.secret_texts:

@@ -57,8 +57,7 @@ def advise_right(message: str) -> str:
         return "check the credentials of the kubeconfig file"
     if needed := _NEEDED_VERB.search(message):
         return _advise_role(_ROLES_BY_VERB.get(needed[1], "fanout-admin"))
-    denied = _DENIED_REQUEST.search(message)
-    if denied is None:
+    if (denied := _DENIED_REQUEST.search(message)) is None:
         return "have an administrator grant it"
     verb, resource, group = denied.groups()
     if group == GROUP and verb == "create" and resource in _ROLES_BY_RECORD:
@@ -256,8 +255,7 @@ def _load_context(kubeconfig: Path | None, context: str) -> Any:
     # As `load_kube_config` does; it does not say which namespace the context has.
     location = str(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
     library: Any = kube_config  # which has no types
-    merged = library.KubeConfigMerger(location).config
-    if merged is None:
+    if (merged := library.KubeConfigMerger(location).config) is None:
         raise ConfigException(f"there is no file {location}")
     return library.KubeConfigLoader(merged, active_context=context or None)
 

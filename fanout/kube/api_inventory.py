@@ -59,8 +59,7 @@ def list_versions(kind: RequiredKind, served: ServedKinds) -> Iterator[Versioned
     # A kind that names no group may be in several.
     groups = (kind.group,) if kind.group is not None else served.groups(kind.kind)
     if kind.group is None:
-        in_version = (it for it in groups if served.find(it, kind.kind, kind.version))
-        groups = tuple(in_version) or groups
+        groups = tuple(it for it in groups if served.find(it, kind.kind, kind.version)) or groups
     for group in groups:
         resource_type = served.find(group, kind.kind, kind.version)
         yield group, kind.kind, resource_type.version if resource_type else kind.version
@@ -87,8 +86,7 @@ def split_versions(
     kinds: dict[GroupKind, ObjectsByName] = {}
     other_versions: dict[VersionedKind, ObjectsByName] = {}
     for group, kind in dict.fromkeys((group, kind) for group, kind, _ in objects):
-        versions = (it for it in served.versions(group, kind) if (group, kind, it) in objects)
-        first, *others = versions
+        first, *others = (it for it in served.versions(group, kind) if (group, kind, it) in objects)
         kinds[group, kind] = objects[group, kind, first]
         other_versions |= {(group, kind, it): objects[group, kind, it] for it in others}
     return kinds, other_versions
@@ -115,8 +113,7 @@ def find_unread_kinds(
 def find_unserved_version(key: VersionedKind, served: ServedKinds) -> UnreadableKind:
     """Return why a kind that is not served in this version cannot be read."""
     group, kind, version = key
-    versions = served.versions(group, kind)
-    if not versions:
+    if not (versions := served.versions(group, kind)):
         problem = describe_unserved_kind(kind, group)
         return UnreadableKind(problem, NOT_SERVED_REMEDY)
     name = f"kind {kind}" + (f" of group {group}" if group else "")
@@ -334,8 +331,7 @@ class ApiInventory:
 
     def _validate(self, key: ObjectKey, data: Object) -> _ValidatedObject:
         """Validate an object, or return the same result as before: memos compare by identity."""
-        previous = self._validated.get(key)
-        if previous is not None and previous.data is data:
+        if (previous := self._validated.get(key)) is not None and previous.data is data:
             return previous
         item, errors = validate_object(without_request(data))
         if previous is not None and previous.item == item:

@@ -114,8 +114,7 @@ class RemovalFinalizers:
             meta = {"uid": ""}
         is_present = meta["uid"] == named.uid  # else it is gone, or another object has its name
         if is_added and (not is_present or meta.get("deletionTimestamp")):
-            problem = "it was deleted meanwhile"
-            raise InvalidInput(problem, reason="NotFound", remedy=RETRY_REMEDY)
+            raise InvalidInput("it was deleted meanwhile", reason="NotFound", remedy=RETRY_REMEDY)
         finalizers = meta.get("finalizers", [])
         if not is_present or (FINALIZER in finalizers) == is_added:
             return

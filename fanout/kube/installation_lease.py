@@ -57,8 +57,7 @@ class InstallationLease:
 
     def find_obstacle(self) -> str:
         """Return why this installation writes no status, "" if it does. For any thread."""
-        other = self._other
-        if other is None:
+        if (other := self._other) is None:
             return ""
         return (
             f"installation {other.holder} (Lease {other.location})"

@@ -207,8 +207,7 @@ class WatchedObjects:
         They are in order of namespace and name; an unchanged kind is the same mapping. Raises
         Denied, NotServed, Unavailable, and Bug if an object cannot be read.
         """
-        watch = self._watches.get(kind)
-        if watch is None:
+        if (watch := self._watches.get(kind)) is None:
             watch = ObjectWatch(
                 self._connection, kind.path, partial(build_declared, kind), self._notify
             )
@@ -246,10 +245,9 @@ class WatchedObjects:
         Many clusters have hundreds, which are some megabytes with their schemas. What matters
         before a removal is whether the kind of a target goes with all its objects.
         """
-        document = self._connection.get(DEFINITIONS_PATH, METADATA_ACCEPT)
         created = {
             read_name(item): datetime.fromisoformat(item["metadata"]["creationTimestamp"])
-            for item in document.get("items") or ()
+            for item in self._connection.get(DEFINITIONS_PATH, METADATA_ACCEPT).get("items") or ()
             if "deletionTimestamp" not in item["metadata"]
         }
         definitions = self._definitions.values()

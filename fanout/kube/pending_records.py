@@ -77,8 +77,7 @@ class AdmissionCheck:
         account = DEFAULT_SERVICE_ACCOUNT
         try:
             account = self._service_account
-            expected = build_admission_policies(account)
-            written = [_check(self._connection, it) for it in expected]
+            written = [_check(self._connection, it) for it in build_admission_policies(account)]
         except (Denied, InvalidInput) as error:
             is_default = account == DEFAULT_SERVICE_ACCOUNT
             option = "" if is_default else f" --service-account {account}"
@@ -273,8 +272,7 @@ def _read_object(kind: str, item: Any) -> RecordObject:
 def read_state(status: Mapping[str, Any]) -> RecordState:
     """Return the state that the status of an object says."""
     conditions = {it["type"]: it for it in status.get("conditions") or ()}
-    recorded = conditions.get(RECORDED)
-    if recorded is None:
+    if (recorded := conditions.get(RECORDED)) is None:
         return RecordState()
     at = datetime.fromisoformat(recorded["lastTransitionTime"])
     if recorded["status"] == "True":
@@ -343,8 +341,7 @@ class RecordCreation:
             item = self._connection.get(path)
         except (Denied, NotServed):  # the request that creates the record says what is missing
             return
-        conditions = item.get("status", {}).get("conditions", ())
-        for condition in conditions:
+        for condition in item.get("status", {}).get("conditions", ()):
             if condition["type"] == Reason.ADMISSION_MISSING and condition["status"] == "True":
                 raise Stopped(condition["message"], reason=condition["reason"])
 

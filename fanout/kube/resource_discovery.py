@@ -52,20 +52,16 @@ class ServedKinds:
         self.definition_times = definition_times or {}
         self._versions: dict[tuple[str, str], dict[str, ResourceType]] = {}
         for item in resource_types:
-            versions = self._versions.setdefault((item.group, item.kind), {})
-            versions.setdefault(item.version, item)
+            self._versions.setdefault((item.group, item.kind), {}).setdefault(item.version, item)
 
     def find(self, group: str, kind: str, version: str = "") -> ResourceType | None:
         """Return the type of a kind in this version; default: the preferred version."""
         versions = self._versions.get((group, kind), {})
-        if version:
-            return versions.get(version)
-        return next(iter(versions.values()), None)
+        return versions.get(version) if version else next(iter(versions.values()), None)
 
     def require_own(self, kind: str) -> ResourceType:
         """Return the type of one of fanout's kinds. Raises InvalidInput if it is not installed."""
-        resource_type = self.find(GROUP, kind)
-        if resource_type is None:
+        if (resource_type := self.find(GROUP, kind)) is None:
             raise InvalidInput(
                 describe_unserved_kind(kind, GROUP),
                 reason="ClusterUnavailable",
@@ -152,8 +148,7 @@ def discover_kinds(connection: ApiConnection) -> ServedKinds:
 
 def version_rank(version: str) -> tuple[int, int, int]:
     """Return a key by which Kubernetes prefers versions: v2, v1, v2beta1, v2alpha1, others."""
-    match = _VERSION.fullmatch(version)
-    if match is None:
+    if (match := _VERSION.fullmatch(version)) is None:
         return (-1, 0, 0)
     major, stability, minor = match.groups()
     return (("alpha", "beta", None).index(stability), int(major), int(minor or 0))

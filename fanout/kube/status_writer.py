@@ -62,8 +62,7 @@ def digest_record(item: Any) -> ObjectDigest:
     """Return the digest of the object of a record, which people declare."""
     is_recorded = bool((item.get("status") or {}).get("record"))
     digest = digest_object(item)
-    uid = item["metadata"]["uid"]
-    return digest._replace(uid=uid, is_recorded=is_recorded, conditions=())
+    return digest._replace(uid=item["metadata"]["uid"], is_recorded=is_recorded, conditions=())
 
 
 def digest_object(item: Any) -> ObjectDigest:
@@ -186,8 +185,7 @@ class ApiStatusWriter:
             of_kind = digests[name.kind]
             if isinstance(of_kind, FanoutError):
                 continue
-            present = of_kind.get((name.namespace, name.name))
-            if present is None and not written[0]:
+            if (present := of_kind.get((name.namespace, name.name))) is None and not written[0]:
                 self._forget(name)  # people deleted what they had declared
             elif present is None or (present.content, present.status) != written:
                 changed.append(name)
@@ -270,8 +268,7 @@ class ApiStatusWriter:
                     failures[name] = error
 
         with ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="status") as pool:
-            workers = [pool.submit(work) for _ in range(CONNECTIONS)]
-            number = sum(it.result() for it in workers)
+            number = sum(it.result() for it in [pool.submit(work) for _ in range(CONNECTIONS)])
         problems = [f"{it.kind} {it.namespace}/{it.name}: {failures[it]}" for it in failures]
         return WriterResult(number, frozenset(failures), problems[0] if problems else "")
 
@@ -290,8 +287,7 @@ class ApiStatusWriter:
             digest = digest_value(content)
             if present is None or present.content != digest:
                 metadata = {it: content[it] for it in _METADATA if it in content}
-                body = {"metadata": metadata, "spec": content["spec"]}
-                present = self._apply(item.name, body)
+                present = self._apply(item.name, {"metadata": metadata, "spec": content["spec"]})
                 number += 1
                 # Fields of others are not taken away by server-side apply.
                 if present.content != digest:
@@ -368,8 +364,7 @@ class ApiStatusWriter:
 
     def _patch(self, name: ObjectName, suffix: str, body: Any, content_type: str) -> ObjectDigest:
         self._await_turn()
-        path = self._path_of(name) + suffix
-        item = self._connection.send("PATCH", path, body, content_type)
+        item = self._connection.send("PATCH", self._path_of(name) + suffix, body, content_type)
         return self._watches[name.kind].apply_response(item) or digest_object(item)
 
     def _build_event(self, event: PolicyEvent) -> dict[str, Any]:

@@ -377,13 +377,11 @@ def assemble_object(
             return replace(draft, remarks=tuple(remarks))
         invalid_units = []
         for error in errors:
-            nearest = draft.nearest_existing(error.path)
-            missing = format_path(error.path[len(nearest) :])
+            missing = format_path(error.path[len(draft.nearest_existing(error.path)) :])
             problem = f"{missing} {error.problem}" if missing else error.problem
             unit, noun = draft.removal_unit(error.path)
             invalid_units.append(unit)
-            advice = _REMOVE_ADVICE.sub("", error.remedy)
-            remedy = _left_out_remedy(noun, advice)
+            remedy = _left_out_remedy(noun, _REMOVE_ADVICE.sub("", error.remedy))
             remarks.append(Remark(draft.source_path(error.path), problem, remedy))
         # Removing one unit can make another field invalid, hence validated again. It ends because
         # every error removes at least one leaf: `unit` falls back to the whole object.

@@ -218,8 +218,7 @@ def build_policies(project: KargoProject, validate_data: ObjectValidator) -> Imp
     }
     path: FieldPath = ("spec", REQUESTS_FIELD)
     for stage in project.stages:
-        requests = find_requests(stage)
-        if not requests:
+        if not (requests := find_requests(stage)):
             problem = "it requests no Warehouse, so the stage is in no policy"
             remarks.append((stage.index, Remark(path, problem, "set the origin")))
         if len(requests) > 1:
@@ -376,13 +375,10 @@ def _build_promotion_policy(
     stages = [stage for stage in project.stages if promotion_steps_of(stage.data)]
     control_flow_stages = [stage for stage in project.stages if not promotion_steps_of(stage.data)]
     window_fields, blocked_names = convert_windows(config, stages)
-    automation_fields = convert_automation(
-        config, stages, control_flow_stages, stage_names, blocked_names
-    )
     converted_fields = [
         *convert_object(PROJECT_CONFIG_MAPPING, config.data),
         *window_fields,
-        *automation_fields,
+        *convert_automation(config, stages, control_flow_stages, stage_names, blocked_names),
     ]
     if not any(isinstance(it, TargetField) and it.path[0] == "spec" for it in converted_fields):
         remarks = ((config.index, it) for it in converted_fields if isinstance(it, Remark))

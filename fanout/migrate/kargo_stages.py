@@ -96,8 +96,7 @@ def find_requests(stage: KargoObject) -> Mapping[str, FreightRequest]:
         origin = as_mapping(entry, "origin")
         name = origin.get("name")
         if isinstance(name, str) and name and origin.get("kind") in (None, "", "Warehouse"):
-            request = FreightRequest(stage, number, as_mapping(entry, "sources"))
-            requests.setdefault(name, request)
+            requests.setdefault(name, FreightRequest(stage, number, as_mapping(entry, "sources")))
     return requests
 
 
@@ -187,8 +186,7 @@ def convert_steps(source: SourceField) -> Conversion:
             yield Remark((*path, "task"), problem, _FUNCTION_ADVICE)
         elif not isinstance(uses, str) or uses not in BUILT_IN_STEPS:
             problem = f"there are no promotion steps: {format_value(uses)} has no counterpart"
-            advice = ADVICE_BY_STEP.get(str(uses), _FUNCTION_ADVICE)
-            yield Remark((*path, "uses"), problem, advice)
+            yield Remark((*path, "uses"), problem, ADVICE_BY_STEP.get(str(uses), _FUNCTION_ADVICE))
 
 
 def find_step_targets(
@@ -208,8 +206,7 @@ def find_step_targets(
         url = _literal_text(step.config.get("repoURL"))
         if step.uses == "git-clone" and url:
             created = [it for _, it in _checkouts(step) if it.get("create") is True]
-            branch = _literal_text(created[-1].get("branch")) if created else None
-            return [StepTarget(url, branch)]
+            return [StepTarget(url, _literal_text(created[-1].get("branch")) if created else None)]
     return []
 
 
@@ -327,8 +324,7 @@ def convert_upstream_stages(source: SourceField) -> Conversion:
         return
     strategy = sources.get("availabilityStrategy")
     path = (*source.path[:-1], "availabilityStrategy") if strategy else source.path
-    require = "All" if strategy == "All" else "Any"
-    yield TargetField((*source.target[:-1], "require"), require, path)
+    yield TargetField((*source.target[:-1], "require"), "All" if strategy == "All" else "Any", path)
     if not strategy:
         problem = "without a strategy, Kargo needs one of them, so `Any` is written"
         yield Remark(path, problem, "All is the default here", is_lost=False)

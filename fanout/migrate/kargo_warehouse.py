@@ -51,8 +51,7 @@ class RepositoryNames:
         """Return the name for this URL, and the problem of the URL or branch, or ""."""
         if problem := _find_url_problem(url, branch):
             return PLACEHOLDER, problem
-        key = canonicalize_url(url)
-        if key not in self._names:
+        if (key := canonicalize_url(url)) not in self._names:
             last = re.split(r"[/:]", url.rstrip("/"))[-1].removesuffix(".git").lower()
             # Six characters are kept free for a dash and a number.
             base = _NOT_IN_NAMES.sub("-", last)[: _MAX_NAME_LENGTH - 6].strip("-") or "repository"
@@ -103,8 +102,7 @@ _TAG_STRATEGIES = ("NewestTag", "Lexical")
 
 def convert_subscription(warehouse: KargoObject, repositories: RepositoryNames) -> Conversion:
     """Yield the fields of the upstream, and remarks about placeholders."""
-    subscription_index = _first_git_subscription(warehouse.data)
-    if subscription_index is None:
+    if (subscription_index := _first_git_subscription(warehouse.data)) is None:
         yield from placeholder_upstream(replace_dots(warehouse.name), SUBSCRIPTIONS_PATH)
         problem = "there is no Git subscription, and a policy clones a package from Git"
         remedy = f"put the package into a Git repository, and replace {PLACEHOLDER}"

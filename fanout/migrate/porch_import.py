@@ -312,11 +312,9 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
     )
     for index in sets_first:
         item = objects[index]
-        mapping = find_mapping(item, PORCH_KINDS)
-        if mapping is None:
+        if (mapping := find_mapping(item, PORCH_KINDS)) is None:
             lost = unconvertible_remark(item, PORCH_KINDS)
-            version = as_mapping(item).get("apiVersion")
-            if (read_kind(item), version) == (_SET_KIND, _VERSION):
+            if (read_kind(item), as_mapping(item).get("apiVersion")) == (_SET_KIND, _VERSION):
                 problem = "this version of PackageVariantSet is not translated"
                 remedy = f"convert it to {_SET_VERSION} first"
                 lost = Remark(("apiVersion",), f"{problem}; Porch no longer supports it", remedy)
@@ -332,8 +330,7 @@ def import_porch_objects(objects: Sequence[Any], validate_data: ObjectValidator)
             ]
             if mapping.kind == _SET_KIND:
                 # All targets are in one stage; without a stage nothing is published.
-                targets = as_list(item, "spec", "targets")
-                for number in range(len(targets)):
+                for number in range(len(as_list(item, "spec", "targets"))):
                     path: FieldPath = ("spec", "targets", number, "template", "stage")
                     fields.append(TargetField(path, DEFAULT_STAGE, path))
                 fields.append(TargetField(("spec", "stages", 0, "name"), DEFAULT_STAGE, ("spec",)))
@@ -364,8 +361,7 @@ def _admit(item: Any, converted_keys: Mapping[SourceKey, bool]) -> tuple[bool, R
     if read_key(item) in converted_keys:
         return False, duplicate_remark()
     _, namespace, _ = read_key(item)
-    owners = as_list(item, "metadata", "ownerReferences")
-    for index, owner in enumerate(owners):
+    for index, owner in enumerate(as_list(item, "metadata", "ownerReferences")):
         if as_mapping(owner).get("kind") != _SET_KIND:
             continue
         path: FieldPath = ("metadata", "ownerReferences", index)

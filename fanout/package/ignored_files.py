@@ -162,8 +162,7 @@ class WildcardPatterns:
 
     def add(self, pattern: str, *, is_rooted: bool, of_directories: bool) -> None:
         """Add a pattern, unless it is malformed: such a one matches nothing."""
-        elements = _parse(pattern, is_rooted=is_rooted)
-        if elements is None:
+        if (elements := _parse(pattern, is_rooted=is_rooted)) is None:
             return
         bit = 1 << self._size
         if is_rooted:
@@ -210,8 +209,7 @@ class WildcardPatterns:
 
     def _find_mask(self, character: str) -> int:
         """Return the bits of the places that the character leads to."""
-        mask = self._mask_by_character.get(character)
-        if mask is None:
+        if (mask := self._mask_by_character.get(character)) is None:
             mask = self._masks[bisect_right(self._limits, ord(character)) - 1]
             self._mask_by_character[character] = mask
         return mask
@@ -325,11 +323,9 @@ def _read_rules(path: str, data: bytes) -> _Rules:
     rules = _Rules()
     for line in data.decode(errors="surrogateescape").split("\n"):
         pattern = line.removesuffix("\r").strip(" ")
-        if pattern.startswith("#"):
-            continue
         if pattern.startswith("!"):
             rules.accepted.add(pattern[1:])
-        else:
+        elif not pattern.startswith("#"):
             rules.ignored.add(pattern[1:] if pattern.startswith("\\#") else pattern)
     if rules.ignored.size + rules.accepted.size > MAX_COMPARED:
         raise InvalidInput(

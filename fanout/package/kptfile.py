@@ -85,8 +85,7 @@ def find_kptfile(manifest: Manifest) -> Document:
     if not isinstance(document.value, dict):
         raise refuse("the Kptfile is not a mapping", document.line_of(()))
     for field, expected in (("apiVersion", API_VERSION), ("kind", KPTFILE)):
-        actual = document.value.get(field)
-        if actual != expected:
+        if (actual := document.value.get(field)) != expected:
             problem = (
                 f"the Kptfile's {field} is {actual!r}" if actual else f"the Kptfile has no {field}"
             )
@@ -154,8 +153,7 @@ def condition_edits(kptfile: Document, conditions: Iterable[KptfileCondition]) -
     new_conditions: list[dict[str, str]] = []
     # A type identifies its condition: of two with the same type the last one counts.
     for condition in {condition.type: condition for condition in conditions}.values():
-        number = positions.get(condition.type)
-        if number is None:
+        if (number := positions.get(condition.type)) is None:
             new_conditions.append(condition.fields())
             continue
         fields = condition.fields()
@@ -167,8 +165,7 @@ def condition_edits(kptfile: Document, conditions: Iterable[KptfileCondition]) -
 
 
 def _read_list(kptfile: Document, path: tuple[str, ...]) -> list[Any]:
-    value = get_value(kptfile.value, path)
-    if value is MISSING or value is None:
+    if (value := get_value(kptfile.value, path)) is MISSING or value is None:
         return []
     if not isinstance(value, list):
         field = ".".join(path)

@@ -76,8 +76,7 @@ class Document(KeyedValue):
         """Return the spellings of the values below a path, by relative path; {} for JSON."""
         if self.root is None:
             return {}
-        cached = self._spellings.get(parent_path)
-        if cached is None:
+        if (cached := self._spellings.get(parent_path)) is None:
             cached = self._spellings[parent_path] = read_spellings(
                 self._text, self._node_at(parent_path)
             )
@@ -210,8 +209,7 @@ class Manifest:
         """
         values = [edit[2] for edit in edits]
         edit_paths = tuple([edit[:2] for edit in edits])
-        shape = self._shapes.get(edit_paths)
-        if shape is None:
+        if (shape := self._shapes.get(edit_paths)) is None:
             present = [get_value(self.document(index).value, path) for index, path in edit_paths]
             if len(self._shapes) >= _MAX_SHAPES:
                 self._shapes.clear()
@@ -219,8 +217,7 @@ class Manifest:
         # A plan depends on the kinds of the values only, never on the values: it is proved
         # right once, and then holds for every variant with values of these kinds.
         kinds = "".join(map(_edit_kind, values, shape.present))
-        plan = shape.plans.get(kinds)
-        if plan is None:
+        if (plan := shape.plans.get(kinds)) is None:
             if kinds not in shape.plans:
                 return self._edit_new_kinds(shape, kinds, edits)
             return self._edit_without_plan(edits)

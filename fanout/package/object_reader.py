@@ -236,8 +236,7 @@ def _values_from_events(text: str, file: str) -> Iterator[Any]:
     value: Any = None
     try:
         for event in parse_events(text, file):
-            kind = event.__class__
-            if kind is yaml.ScalarEvent:
+            if (kind := event.__class__) is yaml.ScalarEvent:
                 is_plain = event.implicit[0]
                 is_merge = is_plain and event.value == MERGE
                 if event.anchor is not None or event.tag is not None or is_merge:

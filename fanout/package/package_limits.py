@@ -40,8 +40,7 @@ class SizeLimits(Value):
                 problem = f"the file has {size:,} bytes, more than {self.file_size:,}"
                 remedy = "split the file, or remove it"
                 raise limit_exceeded_error(problem, "fileBytes", path, remedy)
-        total = sum(sizes.values())
-        if total > self.size:
+        if (total := sum(sizes.values())) > self.size:
             raise limit_exceeded_error(f"has {total:,} bytes, more than {self.size:,}", "bytes")
 
     def check_path(self, path: str, directories: int) -> None:

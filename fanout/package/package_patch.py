@@ -24,8 +24,7 @@ def format_masked_patch(old: Files, new: Files, names: PackageNames) -> list[str
     A note takes the place of a patch if only the notation of values of Secrets differs.
     """
     before, after = mask_secrets((old, new), ("before", "after"))
-    patch = list(format_patch(before, after, names))
-    if not patch and old != new:
+    if not (patch := list(format_patch(before, after, names))) and old != new:
         note = f"# note: {names[0]} and {names[1]} differ in how values of Secrets are written"
         return [note]
     return patch

@@ -186,8 +186,7 @@ def parse_range(text: str) -> VersionRange:
         comparators: list[_Comparator] = []
         rest = part
         while rest:
-            match = _COMPARATOR.match(rest)
-            if match is None:
+            if (match := _COMPARATOR.match(rest)) is None:
                 raise _range_error(text, f"`{rest.split(maxsplit=1)[0]}` is not a comparator")
             comparators.append(_parse_comparator(match, text))
             rest = rest[match.end() :].lstrip()

@@ -32,12 +32,10 @@ def equal_blocks(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, i
     pending = [(0, len(left), 0, len(right), _MAX_CUTS)]
     while pending:
         l_at, l_end, r_at, r_end, cuts = pending.pop()
-        size = common_prefix_length(left[l_at:l_end], right[r_at:r_end])
-        if size:
+        if size := common_prefix_length(left[l_at:l_end], right[r_at:r_end]):
             blocks.append((l_at, r_at, size))
             l_at, r_at = l_at + size, r_at + size
-        size = common_prefix_length(left[l_at:l_end][::-1], right[r_at:r_end][::-1])
-        if size:
+        if size := common_prefix_length(left[l_at:l_end][::-1], right[r_at:r_end][::-1]):
             l_end, r_end = l_end - size, r_end - size
             blocks.append((l_end, r_end, size))
         left_counts, right_counts = Counter(left[l_at:l_end]), Counter(right[r_at:r_end])
@@ -75,8 +73,7 @@ def _find_anchors(
     ends: list[int] = []  # and their numbers in `steps`
     steps: list[tuple[int, int, int]] = []  # positions, and the number of the step before
     for at in range(l_at, l_end):
-        position = positions.get(left[at], -1)
-        if position < 0 or left_counts[left[at]] != 1:
+        if (position := positions.get(left[at], -1)) < 0 or left_counts[left[at]] != 1:
             continue
         length = bisect_left(last_positions, position)
         steps.append((at, position, ends[length - 1] if length else -1))

@@ -8,6 +8,7 @@ edits in another way; the caller verifies each new plan once by reading its resu
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
+from fanout.groups import group_pairs
 from fanout.package.field_edits import Path, ValueEditor
 from fanout.package.yaml_nodes import YamlNode
 from fanout.package.yaml_scalars import (
@@ -172,8 +173,7 @@ class _PatchPlanner(Value):
         if parent.flow:
             write = _writer(build, format_flow, self.missing_blank(node))
             return PatchSpan(node.start, node.end, depth_order, write)
-        key = location.keys[-1]
-        if key is None:
+        if (key := location.keys[-1]) is None:
             return self.replace_item(node, build, kind, depth_order)
         return self.replace_entry(key, node, build, kind, depth_order)
 
@@ -181,8 +181,7 @@ class _PatchPlanner(Value):
         """Return the space that is missing after a colon or dash before an empty value, or ""."""
         if node.start < node.end:
             return ""
-        before = self.text[node.start - 1]
-        if before in ":-":
+        if self.text[node.start - 1] in ":-":
             return " "
         raise CannotPatch("a value of no extent")
 
@@ -242,9 +241,7 @@ class _PatchPlanner(Value):
             if node.kind == "scalar" and node.data is not None:
                 raise CannotPatch("the parent is a scalar")
             return [self.replace_value(location, _assemble_value(additions), NESTED)]
-        groups: dict[str | int, list[tuple[PlannedEdit, Path]]] = {}
-        for edit, missing_path in additions:
-            groups.setdefault(missing_path[0], []).append((edit, missing_path[1:]))
+        groups = group_pairs((path[0], (edit, path[1:])) for edit, path in additions)
         entries = {part: _assemble_value(group) for part, group in groups.items()}
         depth_order = -len(location.nodes) - 1
         if node.kind == "mapping":
@@ -327,8 +324,7 @@ class _PatchPlanner(Value):
 
     def end_of_line(self, at: int) -> int:
         """Return the end of the line at a position, before its line break."""
-        end = self.text.find("\n", at)
-        if end < 0:
+        if (end := self.text.find("\n", at)) < 0:
             return len(self.text)
         return end - 1 if end > at and self.text[end - 1] == "\r" else end
 

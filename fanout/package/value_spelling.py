@@ -56,8 +56,7 @@ def add_comments(text: str, root: YamlNode, comments: Mapping[Path, str]) -> str
     replacements = []
     for path, key, node in _iter_values(root):
         if path in comments:
-            match = _find_comment(text, key, node)
-            if match is None:
+            if (match := _find_comment(text, key, node)) is None:
                 raise Bug("there is no room for a comment", reason="EditFailed")
             new = f"{match['gap'] or ' '}# {comments[path]}"
             replacements.append((match.start(), match.end(), new))

@@ -265,8 +265,7 @@ class _Composer:
         """Parse to the end. Raises RefusedDocument at the first thing that cannot be parsed."""
         index = begin = 0
         for event in parse_events(self.text, self.file):
-            kind = event.__class__
-            if kind is yaml.ScalarEvent:
+            if (kind := event.__class__) is yaml.ScalarEvent:
                 self.place_node(self.build_scalar(event))
             elif kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
                 self.open_collection(event, kind is yaml.MappingStartEvent)
@@ -368,8 +367,7 @@ class _Composer:
     def build_alias(self, event: Any) -> YamlNode:
         node = YamlNode("alias", event.start_mark, event.end_mark.index)
         name = event.anchor
-        target = self.anchors.get(name)
-        if target is None:
+        if (target := self.anchors.get(name)) is None:
             problem = f"the alias *{name} has no anchor"
             raise RefusedDocument(self.file, node.line, problem, "define the anchor first")
         if target in self.stack:
@@ -420,8 +418,7 @@ class _Composer:
             if node.start == node.end and ":" not in self.text[key.end : node.start]:
                 # `? key` alone: libyaml puts its value where the next token begins.
                 node.start = node.end = key.end
-            name = self.key_name(key)
-            if name is None:
+            if (name := self.key_name(key)) is None:
                 if key.kind == "mapping":  # `{{ name }}` of a template, most often
                     problem = "{{ without quotes is a mapping inside a mapping"
                     self.report(key, problem, "quote the whole value")

@@ -152,8 +152,7 @@ _WRITERS: Final[dict[type, Callable[..., str]]] = {
 
 def format_scalar(value: object) -> str:
     """Return a scalar, or an empty mapping or list, on one line. Raises InvalidInput."""
-    writer = _WRITERS.get(type(value))
-    if writer is None:
+    if (writer := _WRITERS.get(type(value))) is None:
         raise _not_json(value)
     return writer(value)
 
@@ -257,8 +256,7 @@ def single_lines(value: Any, column: int, style: YamlStyle) -> list[str]:
 def literal_lines(text: str, column: int) -> list[str]:
     """Return a literal block: its header, then its lines at the column."""
     padding = " " * column
-    header = "|" if text.endswith("\n") else "|-"
     return [
-        header,
+        "|" if text.endswith("\n") else "|-",
         *(f"{padding}{line}" if line else "" for line in text.removesuffix("\n").split("\n")),
     ]

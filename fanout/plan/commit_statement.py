@@ -102,8 +102,7 @@ def format_message(subject: str, statement: CommitStatement, body: str = "") -> 
         f"{Trailer.SET}: {set_name(statement.ref)}",
         f"{Trailer.BASE}: {statement.base}",
     ]
-    packages = sorted(statement.packages.items())
-    if packages:
+    if packages := sorted(statement.packages.items()):
         lines += [f"{key}: {getattr(packages[0][1], it)}" for key, it in _SOURCE_FIELDS.items()]
     for path, package in packages:
         lines.append(format_package(path, package))

@@ -84,8 +84,7 @@ class EvaluationBudget:
     def find_refusal(self, text: str) -> ExpressionFailure | None:
         """Return why the text is not evaluated now; None if it is."""
         self._has_other_requests = self._has_other_requests or text != self._retry
-        pause = self.pauses.get(text)
-        if pause and self._is_running(pause):
+        if (pause := self.pauses.get(text)) and self._is_running(pause):
             return self._refuse_paused(pause)
         if pause and text != self._retry:
             self._note_left()
@@ -152,8 +151,7 @@ class EvaluationBudget:
     def _note_left(self) -> None:
         """Note that a text is left: the more texts an owner has paused, the longer it waits."""
         if self.now is not None:
-            length = LEFT_PAUSE * 2 ** min(len(self.pauses), 10)
-            self._note_retry(self.now + min(length, MAX_PAUSE))
+            self._note_retry(self.now + min(LEFT_PAUSE * 2 ** min(len(self.pauses), 10), MAX_PAUSE))
 
     def _note_retry(self, instant: datetime) -> None:
         self.retry_at = min(instant, self.retry_at or instant)

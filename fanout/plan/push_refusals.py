@@ -104,16 +104,14 @@ def word_refusal(error: FanoutError, names: Mapping[str, Collection[str]], names
         f"{problem}: {' / '.join(kept)[:_MAX_WORDS]} / its other words are about objects of other"
         " namespaces; administrators find them in the log"
     )
-    hidden = FanoutError(sentence, remedy=error.remedy, where=error.where)
-    return str(hidden)
+    return str(FanoutError(sentence, remedy=error.remedy, where=error.where))
 
 
 def _find_spans(line: str, name: str) -> list[tuple[int, int]]:
     """Return where a name is in a line, but for longer words that contain it."""
     if name not in line:
         return []
-    matches = re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line)
-    return [it.span() for it in matches]
+    return [it.span() for it in re.finditer(rf"(?<![\w-]){re.escape(name)}(?![\w-])", line)]
 
 
 def note_refusal(
@@ -213,8 +211,7 @@ def show_refusals(
     stages = {}
     for name, stage in decision.stages.items():
         members = [it for it in variants.values() if it.stage == name]
-        refused = group(it.name for it in members if it.name in holds)
-        if not refused:
+        if not (refused := group(it.name for it in members if it.name in holds)):
             stages[name] = stage
             continue
         states = Counter(it.state for it in members)

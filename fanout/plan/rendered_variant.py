@@ -69,8 +69,7 @@ class RenderedVariant(Value):
         Equal content does not make an unmanaged package fanout's own: adoption is published like
         any other draft.
         """
-        content = self.draft_content
-        if content is None:
+        if (content := self.draft_content) is None:
             return False
         observed = self.observed
         return content.tree == observed.path_state.tree and not (

@@ -66,8 +66,7 @@ class SelectedVariant(Value):
 
         Empty if they are neither on record nor equal to those of the present inputs.
         """
-        published = self.observed.published
-        if published is None:
+        if (published := self.observed.published) is None:
             return {}
         if not published.reads and self.is_in_force and self.inputs is not None:
             return self.inputs.object_versions
@@ -77,8 +76,7 @@ class SelectedVariant(Value):
     def has_current_draft(self) -> bool:
         """Return whether the open draft is up to date with the candidate."""
         observed = self.observed
-        draft = observed.draft
-        if draft is None or self.inputs is None:
+        if (draft := observed.draft) is None or self.inputs is None:
             return False
         trailers = draft.trailers
         return (

@@ -73,8 +73,7 @@ def observe_variant(
         published_for_another=context.taken_hold is not None,
         **{name: getattr(context, name) for name in VariantContext.__struct_fields__},
     )
-    publication = _unrecorded_publication(variant, context)
-    if publication is not None:
+    if (publication := _unrecorded_publication(variant, context)) is not None:
         variant = replace(variant, published=publication, is_unrecorded=True)
     obstacle = _find_obstacle(variant, context, location.occupant)
     return variant if obstacle is None else replace(variant, obstacle=obstacle)

@@ -88,8 +88,7 @@ def merge_present(
     """Return the status of an object with the fields of a partial one."""
     types = {it["type"] for it in status["conditions"]} | PROGRESS_TYPES
     others = [it for it in present.get("conditions", ()) if it["type"] not in types]
-    conditions = [*status["conditions"], *others]
-    return {**defaults, **present, **status, "conditions": conditions}
+    return {**defaults, **present, **status, "conditions": [*status["conditions"], *others]}
 
 
 class PolicyEvent(Value, kw_only=True):

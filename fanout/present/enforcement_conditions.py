@@ -53,8 +53,7 @@ def report_enforcement(variants: Iterable[RenderedVariant]) -> tuple[Enforcement
         states.setdefault(variant.spec.repository, variant.observed.repository_state)
     names_by_enforcement: dict[Enforcement, set[str]] = {}
     for name, state in states.items():
-        forge = state.forge
-        if forge is None or forge.branch is None:
+        if (forge := state.forge) is None or forge.branch is None:
             continue
         installs = {
             install_of(ref)

@@ -150,8 +150,7 @@ def list_drafts(pass_plan: PassPlan) -> list[DraftView]:
     views: list[DraftView] = []
     for entry in walk_variants(pass_plan):
         variant, decision, spec = entry.variant, entry.shown, entry.variant.spec
-        draft = variant.observed.draft
-        if draft is None:
+        if (draft := variant.observed.draft) is None:
             continue
         view = DraftView(
             metadata=DraftMeta(spec.name, spec.namespace, variant_labels(entry), draft_time(draft)),

@@ -65,11 +65,10 @@ def list_action_events(report: PassReport) -> list[PolicyEvent]:
         (it.resolved_policy.namespace, it.resolved_policy.name): _name_of(it)
         for it in report.pass_plan.policies
     }
-    at = report.pass_plan.now
     return [
         _build_event(
             names[key],
-            at,
+            report.pass_plan.now,
             subject.reason,
             describe_actions(
                 subject.reason, counts[subject], subject.revision, subject.stage, problems[subject]

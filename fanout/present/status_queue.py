@@ -366,8 +366,7 @@ class StatusQueue:
         keeps = {subject: _build_keeper(result) for subject, result in dict(self._results).items()}
         declared = batch.declared
         for (namespace, name), policy in made.items():
-            keep = keeps.get((namespace, policy, True))
-            if keep is not None:
+            if (keep := keeps.get((namespace, policy, True))) is not None:
                 is_obsolete = not keep(name)
             else:
                 # Something that could be the policy may be declared that cannot be used.

@@ -192,8 +192,7 @@ def build_variant_status(entry: VariantEntry) -> WrittenObject:
         ),
     }
     since = since or _policy_time(entry.policy)
-    package_variant = policy.package_variant
-    if package_variant is not None:
+    if (package_variant := policy.package_variant) is not None:
         return _build_declared(package_variant, conditions, fields, since)
     name = ObjectName(VARIANT_KIND, variant.spec.namespace, variant.spec.name)
     return replace(_build_object(name, conditions, fields, since), content=_build_content(entry))
@@ -279,8 +278,7 @@ def _build_object(
 
 def _policy_time(policy_result: PolicyResult) -> datetime | None:
     """Return when the policy of a variant was created; None: the variant is declared itself."""
-    policy = policy_result.resolved_policy.upstream_policy
-    if policy is None:
+    if (policy := policy_result.resolved_policy.upstream_policy) is None:
         return None
     return policy.metadata.creation_timestamp or UNKNOWN_TIME
 

@@ -340,8 +340,7 @@ class PolicyResult(Value, kw_only=True):
                 if variant.merged is None:
                     subject = f"{policy}/{spec.stage}/{name}" if spec.policy else name
                     reminder = f"{number}; run `fanout explain {subject}`"
-            conflict = problem(Reason.MERGE_CONFLICT, sentence, reminder)
-            yield replace(conflict, accepted=is_accepted)
+            yield replace(problem(Reason.MERGE_CONFLICT, sentence, reminder), accepted=is_accepted)
         for leftover in self.remaining_leftovers.get(name, ()):
             yield problem(leftover.reason, append_actor(leftover.message, leftover.who))
         if (

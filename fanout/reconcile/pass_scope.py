@@ -60,8 +60,7 @@ def list_requests(declared: DeclaredObjects) -> dict[PassSubject, str]:
     requests: dict[PassSubject, str] = {}
     for item in declared.declarations:
         meta = declared.positions[key_of(item)].value["metadata"]
-        value = (meta.get("annotations") or {}).get(Label.REQUESTED_AT)
-        if value:
+        if value := (meta.get("annotations") or {}).get(Label.REQUESTED_AT):
             requests[PassSubject(item.metadata.namespace, item.metadata.name)] = value
     return requests
 
@@ -155,8 +154,7 @@ def have_same_paths(previous: Sequence[ResolvedPolicy], present: Sequence[Resolv
             if before is not after
             or old.repositories[after.name] is not new.repositories[after.name]
         ]
-        old_paths = list_paths(old, (it for it, _ in changed))
-        if old_paths != list_paths(new, (it for _, it in changed)):
+        if list_paths(old, (it for it, _ in changed)) != list_paths(new, (it for _, it in changed)):
             return False
     return True
 

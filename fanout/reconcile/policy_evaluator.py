@@ -205,8 +205,7 @@ class PolicyEvaluator(Value, kw_only=True):
             return result, plan
         records_key, ownership = resolved_policy.records_key, inputs.path_ownership
         last_stop = find_last_stop(policy_state.records)
-        traces = find_due_traces(ownership.own_states, records_key, last_stop)
-        if traces:
+        if traces := find_due_traces(ownership.own_states, records_key, last_stop):
             names = {it.key: name for name, it in ownership.states_by_repository.items()}
             actions = build_trace_actions(traces, records_key, names, self.world.setup.install)
             result = replace(result, traces=traces, trace_actions=actions)
@@ -304,8 +303,7 @@ class PolicyEvaluator(Value, kw_only=True):
                 variant_memo.preliminary_facts,
             )
             candidates = choose_candidates(facts)
-            unusable = find_unusable(facts, candidates.values(), find_problem)
-            if not unusable:
+            if not (unusable := find_unusable(facts, candidates.values(), find_problem)):
                 break
             observed = observed.leave_out(unusable)
         pins = find_rollbacks(facts)

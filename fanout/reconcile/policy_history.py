@@ -80,10 +80,9 @@ def read_repository_history(
             if line is not None and line.merge not in merges_by_path.get(spec.path, ())
         ]
     publications = (*recorded, *unrecorded)
-    merges = {it.line.merge for it in publications if it.line.merge}
     commits = {
         oid: parse_publication_commit(reader.commit(oid), own_identity)
-        for oid in sorted(merges)
+        for oid in sorted({it.line.merge for it in publications if it.line.merge})
         if reader.has(oid)
     }
     paths = group_pairs((it.stage, it.path) for it in publications)

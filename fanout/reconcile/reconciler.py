@@ -380,8 +380,7 @@ class Reconciler:
         pending = [PassSubject(namespace, name) for namespace, name, _ in resolution.concerned]
         concerned: set[PassSubject] = set()
         while pending:
-            subject = pending.pop()
-            if subject not in concerned:
+            if (subject := pending.pop()) not in concerned:
                 concerned.add(subject)
                 dependents = find_dependents(declared, subject.namespace, subject.name)
                 pending += (PassSubject(subject.namespace, name) for name in dependents)
@@ -478,8 +477,7 @@ class Reconciler:
             # Two Repository objects may name one repository and secret: its state is read once,
             # with the paths of both, so that it is the same object for all and memos by identity
             # hold.
-            access = remote.access
-            if access not in states_by_access:
+            if (access := remote.access) not in states_by_access:
                 states_by_access[access] = self._observer.read_state(
                     remote,
                     full_branch_name(repository),

@@ -130,8 +130,7 @@ class VariantDependencies:
                 if variant.candidate:
                     sentence += f" at {variant.candidate}"
                 # It is not ready at its candidate for its own first hold.
-                hold = next(iter(variant.holds), None)
-                if hold is not None and hold.message:
+                if (hold := next(iter(variant.holds), None)) is not None and hold.message:
                     sentence += f": {hold.message}"
                 author, until = hold.who if hold is not None else "", decision.next
             holds.append(Hold(Reason.DEPENDENCY_PENDING, sentence, author, until=until))

@@ -178,8 +178,7 @@ class VariantObserver:
         return find_emptied_repositories(owner, self.status, states, ownership.named_places)
 
     def _locate_draft(self, spec: VariantSpec, repository_state: RepositoryState) -> DraftLocation:
-        has_forge = repository_state.forge is not None
-        is_shared = self.resolved_policy.shares_drafts(has_forge=has_forge)
+        is_shared = self.resolved_policy.shares_drafts(has_forge=repository_state.forge is not None)
         return locate_draft(spec, repository_state, self.install, is_shared=is_shared)
 
     def _get_state(self, spec: VariantSpec) -> RepositoryState:
@@ -256,8 +255,7 @@ class VariantObserver:
                 commit = repository_state.find_publication_commit(spec.path)
             if commit == published.merge:
                 former, key = status_line.repository, repository_state.identity
-                grant = status_line.grant
-                if grant is not None and grant.repository == former:
+                if (grant := status_line.grant) is not None and grant.repository == former:
                     grant = replace(grant, repository=key)
                 left_lines = tuple(
                     replace(it, repository=key) if it.repository == former else it
@@ -278,11 +276,10 @@ class VariantObserver:
                     f"{spec.name} moves from {previous_location} to {spec.repository}:{spec.path}"
                     f" after the publication at {previous_location} is recorded"
                 )
-                waiting_hold = Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN)
                 return replace(
                     variant,
                     obstacle=None,
-                    wait_hold=waiting_hold,
+                    wait_hold=Hold(Reason.PATH_CHANGED, sentence, who=NEXT_RUN),
                     misplaced_drafts=(),
                     abandoned=(),
                 )
@@ -490,8 +487,7 @@ class VariantObserver:
             is_adoption = variant.is_unmanaged and variant.may_adopt and variant.obstacle is None
             return find_origin(variant, self.resolved_policy, self.git) if is_adoption else variant
         published, state, path = variant.published, variant.repository_state, variant.spec.path
-        number = state.publication_numbers.get(path, 0)
-        if not number or published is None:
+        if not (number := state.publication_numbers.get(path, 0)) or published is None:
             return variant
         # Its pass ended before it recorded the tag or the statement.
         reader = self._histories.open_reader(state.remote)

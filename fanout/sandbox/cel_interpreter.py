@@ -100,8 +100,7 @@ class StepCounter:
 
 
 def _count_steps(value: Any) -> int:
-    kind = value.__class__
-    if kind is list or kind is dict:
+    if (kind := value.__class__) is list or kind is dict:
         return len(value) // ITEMS_PER_STEP
     return len(value) // CHARACTERS_PER_STEP
 
@@ -160,8 +159,7 @@ class _Builder:
     def build(self, tree: Tree, bound: tuple[str, ...]) -> Node:
         """Build the closure of a tree. `bound`: the names that macros around it bind."""
         self._built += 1
-        path = find_path(tree)
-        if path and (cel_type := find_type(path, bound)) is not None:
+        if (path := find_path(tree)) and (cel_type := find_type(path, bound)) is not None:
             return lambda _: cel_type
         node = self._build_node(tree, bound)
 
@@ -185,8 +183,7 @@ class _Builder:
             case "member_index":
                 return self._build_index(tree, bound)
             case "member_dot_arg":
-                name = str(token_of(tree, 1))
-                if name in MACROS:
+                if (name := str(token_of(tree, 1))) in MACROS:
                     return self._build_macro(tree, bound)
                 nodes = self._build_all([child_of(tree, 0), *arguments_of(tree)], bound)
                 method = METHODS[name]

@@ -171,16 +171,14 @@ def subtract(left: Any, right: Any) -> Any:
 
 def multiply(left: Any, right: Any) -> Any:
     """Multiply numbers of one type (`*`)."""
-    kind = left.__class__
-    if kind is right.__class__ and kind in _FITTING:
+    if (kind := left.__class__) is right.__class__ and kind in _FITTING:
         return _FITTING[kind](left * right)
     raise no_overload("*", left, right)
 
 
 def divide(left: Any, right: Any) -> Any:
     """Divide numbers of one type (`/`); whole numbers towards zero."""
-    kind = left.__class__
-    if kind is right.__class__:
+    if (kind := left.__class__) is right.__class__:
         if kind is float:
             if right:
                 return left / right
@@ -200,8 +198,7 @@ def divide(left: Any, right: Any) -> Any:
 
 def remainder(left: Any, right: Any) -> Any:
     """Return the remainder of two whole numbers (`%`), with the sign of the dividend."""
-    kind = left.__class__
-    if kind is right.__class__ and (kind is int or kind is Uint):
+    if (kind := left.__class__) is right.__class__ and (kind is int or kind is Uint):
         if not right:
             raise EvaluationError("division by zero")
         check_int(left // right) if kind is int else None  # as the quotient, it may not fit
@@ -272,8 +269,7 @@ def get_item(container: Any, key: Any) -> Any:
     """Return an item of a list by index, or of a map by key (`[]`)."""
     kind = key.__class__
     if container.__class__ is dict and _is_key(key):
-        key = to_key(key)
-        if key in container:
+        if (key := to_key(key)) in container:
             return container[key]
         raise EvaluationError("the map has no such key")
     if container.__class__ is list and kind in NUMBER_TYPES:
@@ -362,8 +358,7 @@ def to_bool(value: Any) -> bool:
 
 def to_int(value: Any) -> int:
     """Convert a number, cut off towards zero, decimal digits, or a time in seconds (`int()`)."""
-    kind = value.__class__
-    if kind is int:
+    if (kind := value.__class__) is int:
         return int(value)
     if kind is Uint:
         return check_int(int(value))
@@ -381,8 +376,7 @@ def to_int(value: Any) -> int:
 
 def to_uint(value: Any) -> Uint:
     """Convert a number, cut off towards zero, or decimal digits (`uint()`)."""
-    kind = value.__class__
-    if kind is Uint or kind is int:
+    if (kind := value.__class__) is Uint or kind is int:
         return check_uint(value)
     if kind is float:
         if 0 <= value < UINT_LIMIT:
@@ -402,8 +396,7 @@ def _read_digits(text: str, pattern: re.Pattern[str], function: str) -> int:
 
 def to_double(value: Any) -> float:
     """Convert a number or a text (`double()`)."""
-    kind = value.__class__
-    if kind in NUMBER_TYPES:
+    if (kind := value.__class__) in NUMBER_TYPES:
         return float(value)
     if kind is str and len(value) <= MAX_NUMBER_LENGTH:
         if DOUBLE_PATTERN.fullmatch(value) is not None:
@@ -427,8 +420,7 @@ def to_bytes(value: Any) -> bytes:
 
 def to_string(value: Any) -> str:
     """Convert a scalar (`string()`)."""
-    kind = value.__class__
-    if kind is str:
+    if (kind := value.__class__) is str:
         return str(value)
     if kind is int or kind is Uint:
         return int.__str__(value)

@@ -227,8 +227,7 @@ def _split_quotes(text: str) -> tuple[bool, str]:
 
 
 def _read_escape(match: re.Match[str]) -> str:
-    escape = match[1]
-    if not escape:
+    if not (escape := match[1]):
         raise ValueError(f"there is no escape {match[0]} in strings")
     if escape in SIMPLE_ESCAPES:
         return SIMPLE_ESCAPES[escape]
@@ -257,8 +256,7 @@ def find_tree_variables(tree: Tree) -> dict[str, Any]:
     free_variables: dict[str, Any] = {}
 
     def visit(tree: Tree, bound: frozenset[str]) -> None:
-        path = find_path(tree)
-        if path:
+        if path := find_path(tree):
             if find_type(path, bound) is None and (path[0] not in bound or is_rooted(tree)):
                 add_path(free_variables, path)
         elif tree.data == "member_dot_arg" and str(tree.children[1]) in MACROS:

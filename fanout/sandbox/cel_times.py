@@ -47,8 +47,7 @@ def to_duration(value: Any) -> Duration:
         raise not_convertible(value, "duration")
     if value in ("0", "+0", "-0"):
         return Duration(0)
-    match = DURATION_PATTERN.fullmatch(value)
-    if match is None or len(value) > MAX_DIGITS:
+    if (match := DURATION_PATTERN.fullmatch(value)) is None or len(value) > MAX_DIGITS:
         raise not_convertible(value, "duration")
     nanoseconds = 0
     for part in DURATION_PART_PATTERN.finditer(match[2]):

@@ -35,8 +35,7 @@ FLOAT_INT_LIMIT = 2.0**63
 
 def to_cel(value: Any) -> Any:
     """Convert decoded JSON to values of CEL. `3.0` becomes the int 3, as YAML's authors mean it."""
-    kind = value.__class__
-    if kind is float:
+    if (kind := value.__class__) is float:
         return int(value) if value.is_integer() and abs(value) < FLOAT_INT_LIMIT else value
     if kind is dict:
         return {key: to_cel(item) for key, item in value.items()}

@@ -248,8 +248,7 @@ class TextEvaluator:
         """Evict the least recently evaluated texts while too many answers or texts are kept."""
         answer_count = sum(map(len, self._answers.values()))
         while answer_count > MAX_ANSWERS or len(self._answers) > MAX_TEXTS:
-            oldest = next(iter(self._answers))
-            answer_count -= len(self._answers.pop(oldest))
+            answer_count -= len(self._answers.pop(next(iter(self._answers))))
         while len(self._texts) > MAX_TEXTS:
             del self._texts[next(iter(self._texts))]
 

@@ -56,8 +56,7 @@ def is_equal(left: Any, right: Any) -> bool:
 
 def is_in(item: Any, container: Any) -> bool:
     """Return whether a scalar is in a list or the key of a map (`in`)."""
-    kind = item.__class__
-    if kind is list or kind is dict:
+    if (kind := item.__class__) is list or kind is dict:
         raise UncertainAnswerError
     if kind is str and container.__class__ is list:
         return item in container
@@ -96,8 +95,7 @@ def read_path(row: Mapping[str, Any], name: str, field_path: FieldPath) -> Any:
             # missing.
             normalize_value(value)
             return NO_MAP
-        value = value.get(step, MISSING)
-        if value is None or value is MISSING:
+        if (value := value.get(step, MISSING)) is None or value is MISSING:
             if step in METADATA_MAPS and field_path[: number - 1] == METADATA:
                 value = {}
             elif value is MISSING:
@@ -109,8 +107,7 @@ def read_path(row: Mapping[str, Any], name: str, field_path: FieldPath) -> Any:
 
 def normalize_value(value: Any) -> Any:
     """Return the value as CEL has it: 3 for `3.0` in a file. Raises UncertainAnswerError."""
-    kind = value.__class__
-    if kind is str:
+    if (kind := value.__class__) is str:
         return _check_text(value)
     if kind is bool or value is None:
         return value
@@ -159,8 +156,7 @@ def _check_container(container: Any) -> None:
                 remaining -= sum(len(_check_text(key)) for key in collection)
                 items = collection.values()
             for item in items:
-                kind = item.__class__
-                if kind is dict or kind is list:
+                if (kind := item.__class__) is dict or kind is list:
                     nested.append(item)
                 elif kind is float:  # an integral float would have to become an int
                     raise UncertainAnswerError
@@ -270,8 +266,7 @@ def _locate_value(path: FieldPath, numbers: Mapping[FieldPath, int]) -> tuple[in
 
 def _build_value(number: int, field_path: FieldPath) -> ClosureNode:
     def read_value(values: Sequence[Any]) -> Any:
-        value = values[number]
-        if value is MISSING or value is NO_MAP:
+        if (value := values[number]) is MISSING or value is NO_MAP:
             raise EvaluationError("it has no value")
         return value
 
@@ -292,8 +287,7 @@ def build_conditional(
     """Build `? :`, which evaluates one of its two branches."""
 
     def node(values: Sequence[Any]) -> Any:
-        chosen = condition(values)
-        if chosen is True:
+        if (chosen := condition(values)) is True:
             return if_true(values)
         if chosen is False:
             return if_false(values)

@@ -316,8 +316,7 @@ class ProgramRunner(Value):
     def _run_container(
         self, image: str, directory: Path, stdin: bytes
     ) -> ProgramOutput | ResponseError:
-        runtime = shutil.which(str(self.allowed.container_runtime))
-        if runtime is None:
+        if (runtime := shutil.which(str(self.allowed.container_runtime))) is None:
             return ResponseError(f"{self.allowed.container_runtime} is not on the PATH")
         environment = {key: os.environ[key] for key in _RUNTIME_VARIABLES if key in os.environ}
         name = f"fanout-{uuid.uuid4().hex}"

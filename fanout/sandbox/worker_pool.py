@@ -315,8 +315,7 @@ class WorkerPool:
                 self._workers.pop(number).stop()
 
     def _discard_worker(self, number: int) -> None:
-        worker = self._workers.pop(number, None)
-        if worker is not None:
+        if (worker := self._workers.pop(number, None)) is not None:
             worker.kill()
 
     def close(self) -> None:

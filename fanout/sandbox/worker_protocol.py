@@ -128,8 +128,7 @@ def exchange_frames(stdin_fd: int, stdout_fd: int, message: bytes, timeout: floa
                 if not unsent:
                     poll.unregister(stdin_fd)
                 continue
-            chunk = os.read(stdout_fd, CHUNK_SIZE)
-            if not chunk:
+            if not (chunk := os.read(stdout_fd, CHUNK_SIZE)):
                 raise EOFError
             response += chunk
             if len(response) >= HEADER_SIZE:

@@ -111,8 +111,7 @@ class ScenarioTimeline:
     def _stay_changes(
         self, variant: ScenarioVariant, stay: StatedPublication, now: datetime
     ) -> Iterator[TimedChange]:
-        at = compute_publication_time(self._scenario, stay, now)
-        if at is not None:
+        if (at := compute_publication_time(self._scenario, stay, now)) is not None:
             revision = stay.revision or ""
             digest = stay.digest or revision
             publication = Publication(
@@ -138,8 +137,7 @@ class ScenarioTimeline:
             yield then, partial(self._apply_answer, _build_answer(variant.name, then, stated))
 
     def _apply_answer(self, scenario_answer: ScenarioAnswer, world: ScenarioWorld) -> None:
-        variant = world.variants.get(scenario_answer.variant)
-        if variant is None:
+        if (variant := world.variants.get(scenario_answer.variant)) is None:
             return
         stage = variant.stated.stage
         rule = next((it for it in world.first_facts.stages if it.name == stage), None)

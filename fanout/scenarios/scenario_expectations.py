@@ -164,8 +164,7 @@ class _Comparison:
     ) -> Iterator[ComparedValue]:
         """Compare each stated field of `expected`; the keys of `actual` are names of its fields."""
         for name, actual_value in actual.items():
-            wanted = getattr(expected, name)
-            if wanted is None:
+            if (wanted := getattr(expected, name)) is None:
                 continue
             if name == "next":
                 wanted = format_instant(self._spec.resolve_instant(wanted))

@@ -120,8 +120,7 @@ class _ScenarioRun:
         """Yield the passes to report, in order."""
         while (at := self._next_instant()) is not None:
             while self._queue and self._queue[0][0] <= at:
-                change = heappop(self._queue)[2]
-                if change is not None:
+                if (change := heappop(self._queue)[2]) is not None:
                     change(self._world)
             # Stated history holds from `now` on and overrides what playing the past has derived.
             if at == self._now:
@@ -180,8 +179,7 @@ class _ScenarioRun:
         """Carry out what the gates allow; return whether there was anything to do."""
         decision = played.decision
         published = self._world.carry_out(decision, played.at)
-        advance = self._spec.advance
-        if advance is not None:
+        if (advance := self._spec.advance) is not None:
             for name in published:
                 variant = self._world.variants[name]
                 delay = variant.stated.ready_after or advance.ready_after or timedelta(0)

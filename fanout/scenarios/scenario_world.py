@@ -225,8 +225,7 @@ class ScenarioVariant:
 
     def publish(self, published: Publication) -> None:
         """Put a publication in force; the same revision keeps its instant `since`."""
-        previous = self.published
-        if previous is not None and previous.revision == published.revision:
+        if (previous := self.published) is not None and previous.revision == published.revision:
             published = replace(published, since=previous.since or previous.at)
         self.published = self.publications[published.revision] = published
 
@@ -245,8 +244,7 @@ class ScenarioVariant:
         """Return the draft of the revision, present or expected."""
         if self.draft is not None and self.draft.revision == revision:
             return self.draft
-        stated = self.stated_draft
-        if stated is not None and stated.revision in (None, revision):
+        if (stated := self.stated_draft) is not None and stated.revision in (None, revision):
             return self.build_stated_draft(stated, revision)
         return self.build_draft(revision)
 
@@ -322,8 +320,7 @@ class ScenarioWorld:
         last_evidence = self.gate_records(now).position(now).last_evidence
         for name, variant_decision in decision.variants.items():
             variant = self.variants[name]
-            draft = variant.draft
-            if draft is None:
+            if (draft := variant.draft) is None:
                 continue
             if variant_decision.release:
                 released_by = variant_decision.released_by
@@ -409,6 +406,4 @@ class ScenarioWorld:
 
 
 def _build_hold(stated: StatedHold | None, otherwise: Reason) -> Hold | None:
-    if stated is None:
-        return None
-    return Hold(stated.reason or otherwise, stated.message, stated.who)
+    return Hold(stated.reason or otherwise, stated.message, stated.who) if stated else None

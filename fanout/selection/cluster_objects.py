@@ -119,8 +119,7 @@ class ClusterObjectIndex:
         for kind, present in changes.items():
             # What is not among the changes need not be compared object by object.
             previous = {it: names[*kind, ""][it] for it in present}
-            retained = _retain_unchanged(previous, present)
-            if retained is not previous:
+            if (retained := _retain_unchanged(previous, present)) is not previous:
                 names[*kind, ""] = {**names[*kind, ""], **retained}
         return self._with_names(names)
 
@@ -163,8 +162,7 @@ class ClusterObjectIndex:
     ) -> Object | None:
         """Return the object, or None; a cluster-scoped one has the namespace ``""``."""
         # Asked for each injection of each variant in every pass.
-        names = self._names.get((group, kind, version))
-        if names is None and version:
+        if (names := self._names.get((group, kind, version))) is None and version:
             names = self._names.get((group, kind, ""))
         return names.get((namespace, name)) if names is not None else None
 
@@ -177,8 +175,7 @@ class ClusterObjectIndex:
     ) -> Iterator[tuple[NamespacedName, Object]]:
         """Yield the objects of a kind in a namespace that a selector may match, and few others."""
         key = self._find_key(*kind, version)
-        objects = self._names.get(key, {})
-        if objects and key not in self._label_indexes:
+        if (objects := self._names.get(key, {})) and key not in self._label_indexes:
             self._label_indexes[key] = LabelIndex(objects)
         label_index = self._label_indexes.get(key)
         names = label_index.find_candidates(namespace, selector) if label_index else ()

@@ -184,8 +184,7 @@ def _parse_term(tokens: _Tokens) -> FlagRequirement:
         tokens.take()
         return FlagRequirement(tokens.word("a key", LABEL_KEY), "DoesNotExist")
     key = tokens.word("a key", LABEL_KEY)
-    operator = tokens.peek()
-    if operator in (_END, ","):
+    if (operator := tokens.peek()) in (_END, ","):
         return FlagRequirement(key, "Exists")
     if operator in _SETS:
         tokens.take()

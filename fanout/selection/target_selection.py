@@ -74,8 +74,7 @@ def select_targets(
     for target in candidates:
         if isinstance(target, TargetFailure) or target.key in unclear_keys:
             continue
-        first_target = targets.setdefault(target.key, target)
-        if first_target is not target:
+        if (first_target := targets.setdefault(target.key, target)) is not target:
             failure = TargetFailure(
                 target=target.key,
                 reason="DuplicateTarget",
@@ -136,8 +135,7 @@ def _select_entry(
                 if target is not None and target.object is cluster_object and target.entry == index:
                     yield target
                     continue
-                is_match = match_raw_labels(selector, read_labels(cluster_object))
-                if is_match:
+                if is_match := match_raw_labels(selector, read_labels(cluster_object)):
                     yield VariantTarget(index, key, cluster_object, str(name), package)
                 elif is_match is None:
                     problem = (

@@ -97,8 +97,7 @@ class TemplateMap(Value):
         """Return the map for the target, in order of its keys. Raises TemplateFailure."""
         result = dict(self.literals)
         for name_field, value_field in self.pairs:
-            name = name_field.to_text(key)
-            result[name] = value_field.to_text(key)
+            result[name_field.to_text(key)] = value_field.to_text(key)
         return dict(sorted(result.items()))
 
 

@@ -105,8 +105,7 @@ class _TemplateReader:
 
     def offline(self, key: str) -> tuple[bool, str]:
         """Return whether the target is offline; if unknown, False and why: it is held then."""
-        expression = self._entry.offline_when
-        if not expression:
+        if not (expression := self._entry.offline_when):
             return False, ""
         value = self._offline.get(key)
         if isinstance(value, bool):
@@ -116,8 +115,7 @@ class _TemplateReader:
 
     def path(self, directory: str, package: str) -> str:
         """Return the package's path in the repository. Raises TemplateFailure if invalid."""
-        problem = find_package_path_problem(package)
-        if problem:
+        if problem := find_package_path_problem(package):
             name = "packageExpr" if self._entry.template.downstream.package_expr else "package"
             sentence = f"{problem}; write a relative path like team/monitoring"
             raise TemplateFailure(

@@ -67,8 +67,7 @@ class TracebackFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Return whether the record is no internal error or a new one."""
-        origin = getattr(record, "origin", None)
-        if origin in self._logged:
+        if (origin := getattr(record, "origin", None)) in self._logged:
             return False
         if origin is not None:
             # Texts of errors vary, and a process may run for months.

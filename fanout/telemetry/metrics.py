@@ -168,8 +168,7 @@ class PhaseTimes:
 def read_process_clocks() -> PhaseTime:
     """Read the wall clock and the processor time of this process and its ended children."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-    children = ended.ru_utime + ended.ru_stime
-    return PhaseTime(time.perf_counter(), time.process_time(), children)
+    return PhaseTime(time.perf_counter(), time.process_time(), ended.ru_utime + ended.ru_stime)
 
 
 COUNTER_NAMES = (

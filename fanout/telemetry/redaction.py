@@ -60,8 +60,7 @@ class Redactor:
 
     def redact_text(self, text: str) -> str:
         """Redact userinfo in URLs, credentials in headers, and registered secrets."""
-        pattern = self._pattern
-        if pattern is not None:
+        if (pattern := self._pattern) is not None:
             text = pattern.sub(REDACTED, text)
         if "://" in text:
             text = _USERINFO.sub(rf"\1{REDACTED}@", text)

@@ -82,8 +82,7 @@ def _split_texts(texts: Mapping[str, str], parameters: list[Parameter]) -> Hasha
 
 
 def _split_function(function: FunctionSpec, parameters: list[Parameter]) -> Hashable:
-    passed_through = _passed_through_settings(function)
-    texts = {name: function.config[name] for name in passed_through}
+    texts = {name: function.config[name] for name in _passed_through_settings(function)}
     fixed = tuple(sorted(it for it in function.config.items() if it[0] not in texts))
     shape = (function.image, function.name, _split_texts(texts, parameters), fixed)
     further_fields = function.extra_fields()
@@ -597,8 +596,7 @@ def _collect_edits(run: WholePackageRun, placeholders: PlaceholderTable) -> dict
             edit._replace(value=placeholders.replace_markers(edit.value)) for edit in edits
         ]
         if any(count_placeholders(edit.value) for edit in placeholder_edits):
-            has_added_objects = any(place[0] == file for place in run.added)
-            if has_added_objects or any(
+            if any(place[0] == file for place in run.added) or any(
                 it.dropped or it.comments or it.text for it in object_changes
             ):
                 raise _NotCompilable

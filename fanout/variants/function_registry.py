@@ -141,17 +141,14 @@ def resolve_function(
     image, tag = str(entry.get("image") or ""), str(entry.get("tag") or "")
     # In-process functions come before allowed images: they need no container runtime, and their
     # results are shared between variants.
-    function = find_function(image, tag)
-    if function is not None:
+    if (function := find_function(image, tag)) is not None:
         return function
-    tagged_image = full_image(image, tag)
-    if tagged_image in programs.images:
+    if (tagged_image := full_image(image, tag)) in programs.images:
         return _external_function(
             programs.images[tagged_image]._replace(name=image), "images", where
         )
     # after allowed images: the administrator's choice precedes
-    script_function = find_script_function(image)
-    if script_function is not None:
+    if (script_function := find_script_function(image)) is not None:
         return script_function
     name = catalog_name(image)
     remedy = f"{_ALLOW_REMEDY.format('images')}, or use an in-process function"

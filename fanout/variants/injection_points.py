@@ -42,8 +42,7 @@ def find_injection_points(
     points = [point for place in objects if (point := _parse_point(*place))]
     first_by_key: dict[str, InjectionPoint] = {}
     for point in points:
-        first = first_by_key.setdefault(point.key, point)
-        if first is not point:
+        if (first := first_by_key.setdefault(point.key, point)) is not point:
             name = f"{point.kind}/{point.name}"
             raise package_problem(
                 f"injection point {point.key} is also in {first.file}",

@@ -296,8 +296,7 @@ def _replace_lines(manifest: Manifest, texts: Mapping[int, str]) -> Manifest:
             document_texts[manifest_object.index] = text
     edits: list[Edit] = []
     for index, its_texts in item_texts.items():
-        lines = manifest.document(index).replace_elements_text(its_texts)
-        if lines is not None:
+        if (lines := manifest.document(index).replace_elements_text(its_texts)) is not None:
             document_texts[index] = lines
             continue
         for path, text in its_texts.items():

@@ -355,8 +355,7 @@ def find_errors(results: Iterable[FunctionResult]) -> list[FunctionResult]:
 
 def refuse_errors(results: Iterable[FunctionResult]) -> None:
     """Raise InvalidInput with the first errors if any function reported one."""
-    errors = find_errors(results)
-    if errors:
+    if errors := find_errors(results):
         more = f"; and {len(errors) - _MAX_SHOWN} more" if len(errors) > _MAX_SHOWN else ""
         sentences = "; ".join(result.sentence for result in errors[:_MAX_SHOWN])
         raise render_error(f"{sentences}{more}")

@@ -117,8 +117,7 @@ def render_variant(
     kptfile_edits = variant_kptfile_edits(kptfile, spec, inputs)
     put_file(KPTFILE, kptfile.apply_edits_to_text(kptfile_edits), entries, blobs)
     prepared.limits.check_sizes(compute_file_sizes(entries, blobs, prepared.upstream.files))
-    findings = (*prepared.duplicates, *results)
-    rendered = RenderedPackage(tree(entries), entries, blobs, findings)
+    rendered = RenderedPackage(tree(entries), entries, blobs, (*prepared.duplicates, *results))
     if template is _UNSEEN_SHAPE or template is _SEEN_ONCE:
         if len(prepared.template_cache) >= _MAX_TEMPLATES:
             prepared.template_cache.clear()
@@ -166,8 +165,7 @@ def _run_per_object(
         changes: dict[int, ObjectChanges] = {}
         for object_number in find_objects(manifest):
             place = (file, object_number)
-            overlay = overlays.get(place)
-            if overlay is None:
+            if (overlay := overlays.get(place)) is None:
                 changes[object_number] = shared.changes.get(place, NO_CHANGES)
                 continue
             steps_with_facts = shared.steps if place in prepared.objects else ()

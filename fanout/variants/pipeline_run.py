@@ -155,8 +155,7 @@ def find_sought(step: FunctionStep, overlay: Overlay, size_counter: SizeCounter)
     """Return the names that an object has, maybe others too, before the function runs on it."""
     matching = step.function.matching
     assert matching is not None, "only a function with names looks for any"
-    item = show_object(step, overlay, size_counter)
-    return frozenset(matching.find_names(step.config, item))
+    return frozenset(matching.find_names(step.config, show_object(step, overlay, size_counter)))
 
 
 def report_unmatched(step: FunctionStep, missing: frozenset[str]) -> FunctionResult:
@@ -278,13 +277,12 @@ def _run_shared(
     # The tree template needs a row for every varying file, also for one that upstream does not have
     # (the package context that is added).
     no_entry = TreeEntry("100644", "0" * 40)  # stands for a file of the variant
-    tree = TreeTemplate({**dict.fromkeys(varying, no_entry), **entries}, varying)
     return SharedRun(
         tuple(steps_with_facts),
         varying_changes,
         entries,
         blobs,
-        tree,
+        TreeTemplate({**dict.fromkeys(varying, no_entry), **entries}, varying),
         tuple(results),
         tuple(unmatched),
         tuple(matches),
@@ -368,8 +366,7 @@ class WholePackageRun:
             step = self.adding_steps[file if file in new_files else min(new_files)]
             sentence = f"{escape_unprintable(file)} {problem}"
             remedy = "change the function so that it uses another path"
-            error = InvalidInput(sentence, remedy=remedy)
-            raise function_error(step.function, error, step.where)
+            raise function_error(step.function, InvalidInput(sentence, remedy=remedy), step.where)
         for file in self.manifests:
             upstream_entry = self.prepared.entries.get(file)
             if upstream_entry is not None and entries.get(file) == upstream_entry:
@@ -405,8 +402,7 @@ class WholePackageRun:
             if function.survey:
                 facts = replace(facts, survey=function.survey(step.config, objects))
             if function.report_package:
-                reported = function.report_package(step.config, objects, facts)
-                for unlocated in reported:
+                for unlocated in function.report_package(step.config, objects, facts):
                     result = unlocated._replace(function=function.name)
                     # With the line if the configuration is meant.
                     if result.where.field and not result.where.file:

@@ -92,8 +92,7 @@ def parse_response(response: Response) -> _Output:
     if isinstance(response, ResponseError):
         raise render_error(response.problem, response.remedy)
     if isinstance(response, ScriptOutput):
-        messages = [{"message": line} for line in response.printed]
-        return _build_output(response.items, messages)
+        return _build_output(response.items, [{"message": line} for line in response.printed])
     assert isinstance(response, ProgramOutput), "a run is answered by a run"
     try:
         documents = Manifest.parse(response.stdout, "").documents

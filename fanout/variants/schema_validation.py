@@ -51,8 +51,7 @@ class KindSchemas:
 
         `strict` also reports fields that the kind does not have.
         """
-        name = self._kinds.get(f"{item.get('apiVersion')}/{item.get('kind')}")
-        if name is None:
+        if (name := self._kinds.get(f"{item.get('apiVersion')}/{item.get('kind')}")) is None:
             return None
         report = _Report(strict)
         self._validator_of(name)(item, (), report)
@@ -155,8 +154,7 @@ class _Shape(NamedTuple):
                     problem = "required field is missing"
                     report.faults.append(SchemaViolation((*path, name), problem))
             for name, child in value.items():
-                validator = self.fields.get(name, self.other_fields)
-                if validator is not None:
+                if (validator := self.fields.get(name, self.other_fields)) is not None:
                     validator(child, (*path, name), report)
                 elif self.closed and report.strict:
                     report.faults.append(SchemaViolation((*path, name), "unknown field"))
@@ -174,8 +172,7 @@ class _Shape(NamedTuple):
 def _validate_type(types: tuple[str, ...], value: Any, path: Path, report: _Report) -> None:
     if types and not any(_TYPES[name][1](value) for name in types):
         expected = " or ".join(_TYPES[name][0] for name in dict.fromkeys(types) if name != "null")
-        problem = f"{_describe_value(value)} is not a {expected}"
-        report.faults.append(SchemaViolation(path, problem))
+        report.faults.append(SchemaViolation(path, f"{_describe_value(value)} is not a {expected}"))
 
 
 # By type: its word in messages, and whether a value has it.

@@ -61,8 +61,7 @@ class SizeCounter:
             max_bytes = self._limits.size
             added = estimate_size(new_value, max_bytes) - estimate_size(old_value, max_bytes)
             max_values = self._limits.values
-            new_count = count_values(new_value, max_values)
-            added_values = new_count - count_values(old_value, max_values)
+            added_values = count_values(new_value, max_values) - count_values(old_value, max_values)
             self._values += added_values
             if added_values > 0 and self._values > max_values:
                 problem = f"the package would have more than {max_values:,} YAML values"

@@ -111,8 +111,7 @@ def _prepare_manifest(prepared: PreparedPackage, file: str, target_edits: Target
             edits += overlay.collect_edits()
         return Manifest.parse(manifest.apply_edits_to_text(edits), file)
 
-    key = (file, *((number, *paths) for number, paths in places))
-    return _get_or_build(prepared, key, build)
+    return _get_or_build(prepared, (file, *((number, *paths) for number, paths in places)), build)
 
 
 def prepare_kptfile(prepared: PreparedPackage, spec: VariantSpec) -> Manifest:
@@ -124,8 +123,7 @@ def prepare_kptfile(prepared: PreparedPackage, spec: VariantSpec) -> Manifest:
 def _get_or_build(
     prepared: PreparedPackage, key: object, build: Callable[[], Manifest]
 ) -> Manifest:
-    manifest = prepared.manifest_cache.get(key)
-    if manifest is None:
+    if (manifest := prepared.manifest_cache.get(key)) is None:
         if len(prepared.manifest_cache) >= CACHE_ENTRIES:
             # Cleared instead of evicting one by one: where every target has a shape of its own no
             # entry is used twice, and the order of use would only cost bookkeeping.
@@ -155,5 +153,4 @@ def build_overlays(
 
 
 def _unfit_error(overlay: Overlay, unfit: UnfitObject) -> InvalidInput:
-    subject = "package context" if overlay.file == CONTEXT else "injection"
-    return overlay.unfit_error(subject, unfit)
+    return overlay.unfit_error("package context" if overlay.file == CONTEXT else "injection", unfit)

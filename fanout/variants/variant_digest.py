@@ -57,8 +57,7 @@ def resolve_inputs(
     # Appended only where present, so that the digests of variants without validators stay the same.
     if spec.validators:
         parts.append([_function_parts(function, prepared) for function in spec.validators])
-    text = canonical_text(parts)
-    digest = sha256(f"{prepared.fingerprint}{text}".encode()).hexdigest()[:_DIGITS]
+    digest = sha256(f"{prepared.fingerprint}{canonical_text(parts)}".encode()).hexdigest()[:_DIGITS]
     return RenderInputs(digest, injections, objects.content_hashes)
 
 
@@ -79,11 +78,9 @@ def _function_version(function: FunctionSpec, programs: AllowedPrograms) -> str:
     if function.exec:
         program = programs.executables.get(function.exec)
         return program.version if program else ""
-    catalog_function = find_function(function.image, function.tag)
-    if catalog_function is not None:
+    if (catalog_function := find_function(function.image, function.tag)) is not None:
         return catalog_function.version
-    program = programs.images.get(full_image(function.image, function.tag))
-    if program is not None:
+    if (program := programs.images.get(full_image(function.image, function.tag))) is not None:
         return program.version
     script_function = find_script_function(function.image)
     return script_function.version if script_function else ""

@@ -83,8 +83,7 @@ def _check_rollout(stage: Mapping[str, Any], path: FieldPath) -> Iterator[FieldE
             yield FieldError(group_path, problem, "remove it: variants without a group are last")
             continue
         # By text, because selectors are mappings with lists and have no hash.
-        first_index = first_indices.setdefault(repr(group), index)
-        if first_index != index:
+        if (first_index := first_indices.setdefault(repr(group), index)) != index:
             problem = f"groups[{first_index}] has the same selector, so this group is always empty"
             yield FieldError(group_path, problem, "remove one of them")
 
@@ -349,8 +348,7 @@ def check_variant_fields(data: Mapping[str, Any]) -> Iterator[FieldError]:
             yield FieldError((*path, "policy"), "a target needs a policy", remedy)
         if dependency and own_name and dependency.get("variant") == own_name:
             yield FieldError((*path, "variant"), "the variant depends on itself", "remove it")
-        first_path = first_paths.setdefault(repr(sorted(dependency.items(), key=str)), path)
-        if first_path != path:
+        if first_paths.setdefault(repr(sorted(dependency.items(), key=str)), path) != path:
             yield FieldError(path, "duplicate entry", "remove one of them")
 
 

@@ -225,8 +225,7 @@ def find_shared_names(
     unusable = {(place, name) for kind, place, name in invalid.names if kind == "UpstreamPolicy"}
     for variant in variants:
         key = (variant.metadata.namespace, variant.metadata.name)
-        policy = policy_by_key.get(key)
-        if policy is None and key not in unusable:
+        if (policy := policy_by_key.get(key)) is None and key not in unusable:
             continue
         refused: KRMObject | None = policy if variant.is_being_deleted else variant
         if refused is not None:
@@ -363,8 +362,7 @@ def _check_scenario(
         namespace = scenario.metadata.namespace
         key = (namespace, name)
         named = (it for it in policies if (it.metadata.namespace, it.metadata.name) == key)
-        policy = next(named, None)
-        if policy is None:
+        if (policy := next(named, None)) is None:
             problem = f"there is no UpstreamPolicy {name} in this namespace"
             names = _names_in_namespace(scenario, policies)
             remedy = suggest_name(name, names, "pass its file with -f")

@@ -113,8 +113,7 @@ def _explain_value(error: ErrorDetails) -> tuple[str, str]:
             problem = f"{format_value(value)} {problem}"
         case "string_type":
             problem = f"expected a string, got {describe_value(value)}"
-            is_scalar = isinstance(value, (bool, int, float))
-            remedy = "quote it" if is_scalar else "write a string"
+            remedy = "quote it" if isinstance(value, (bool, int, float)) else "write a string"
         case "string_too_short":
             problem, remedy = "is empty", "write a value"
         case "too_short":

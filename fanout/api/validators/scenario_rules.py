@@ -127,8 +127,7 @@ class _ScenarioCheck:
             if actual_type
             else f"stage {stage} has no check {name}"
         )
-        alternatives = _list_alternatives("checks", matching_checks)
-        remedy = suggest_name(name, matching_checks, alternatives)
+        remedy = suggest_name(name, matching_checks, _list_alternatives("checks", matching_checks))
         yield FieldError((*path, "check"), problem, remedy)
 
     def _check_own_stages(self) -> Iterator[FieldError]:
@@ -265,8 +264,7 @@ class _ScenarioCheck:
         latest = self._instant(None)
         for index, event in enumerate(self._spec.events):
             path = ("spec", "events", index)
-            at = self._instant(event.at)
-            if at < latest:
+            if (at := self._instant(event.at)) < latest:
                 problem = "comes before `now`, or before the event above it"
                 yield FieldError((*path, "at"), problem, "put the times in order")
             # After an event out of order the highest time counts on, so that one mistake gives one

@@ -104,9 +104,7 @@ def is_unsupported(kind: str, path: FieldPath, value: object = None) -> bool:
 
 def check_unsupported(kind: str, data: Mapping[str, Any]) -> Iterator[FieldError]:
     """Yield one error for every field of the object that requests something unsupported."""
-    for row in UNSUPPORTED_FIELDS:
-        if row.kind != kind:
-            continue
+    for row in (it for it in UNSUPPORTED_FIELDS if it.kind == kind):
         for path, value in find_fields(data, row.path):
             if row.refuses(value):
                 name = value if row.values else row.path.rpartition(".")[2]

@@ -15,6 +15,7 @@ from fanout.cli.startup import Program
 from fanout.declared.declared_objects import DeclaredObjects
 from fanout.errors import InvalidInput, Stopped
 from fanout.gates.gate_wording import format_names
+from fanout.groups import group_pairs
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.reconcile.execution.removal_execution import find_places
 from fanout.reconcile.pass_results import PolicyResult
@@ -80,8 +81,7 @@ def match_orphaned(
     # could stand for is digested instead and compared with the digest in the variant's name.
     kinds = {"Repository"}
     for entry in policy.upstream_policy.spec.targets if policy.upstream_policy else ():
-        selector = entry.object_selector
-        if selector is not None:
+        if (selector := entry.object_selector) is not None:
             group, slash, _ = selector.api_version.partition("/")
             kinds.add(f"{selector.kind}.{group}" if slash else selector.kind)
     keys = [
@@ -135,8 +135,7 @@ def refuse_unrecordable(item: PolicyResult) -> None:
 
 def refuse_stopped(item: PolicyResult) -> None:
     """Raise Stopped with the problem that stops the policy, in the words of a sweep."""
-    problem = item.error
-    if problem is not None:
+    if (problem := item.error) is not None:
         raise Stopped(f"{item.title}: {problem}", reason=problem.reason) from problem
 
 
@@ -152,8 +151,7 @@ def find_policy(program: Program, policy: str) -> PolicyResult:
     if policies:
         return policies[0]
     declared, namespace = program.read_declared(), program.settings.namespace
-    is_unread = are_policies_unread(declared, namespace)
-    if is_unread:
+    if is_unread := are_policies_unread(declared, namespace):
         report_input_errors(declared, namespace)
     for finding in declared.faults:
         words = finding.where.object.split("/")  # a namespace may stand between kind and name
@@ -261,9 +259,7 @@ def find_orphaned_paths(item: PolicyResult, declared: DeclaredObjects) -> dict[s
     A repository may be declared under several names; each gives a `repository:path`.
     """
     usable = usable_repositories(item.resolved_policy.namespace, declared.repositories)
-    aliases: dict[str, list[str]] = {}
-    for name, repository in usable.items():
-        aliases.setdefault(repository_place(repository), []).append(name)
+    aliases = group_pairs((repository_place(it), name) for name, it in usable.items())
     names_by_variant: dict[str, set[str]] = {}
     for variant, (place, path) in find_places(item):
         names = (f"{name}:{path}" for name in aliases.get(place, ()))

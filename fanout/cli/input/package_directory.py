@@ -243,8 +243,7 @@ def _write(path: Path, content: FileContent, permissions: int | None) -> None:
         # Whoever may read the file may execute it once it becomes executable, as umask would have
         # it.
         readers = (permissions & 0o444) >> 2
-        executable = bool(permissions & stat.S_IXUSR)
-        if executable != (mode == _EXECUTABLE_MODE):
+        if (executable := bool(permissions & stat.S_IXUSR)) != (mode == _EXECUTABLE_MODE):
             permissions = permissions & ~0o111 if executable else permissions | readers
         path.chmod(permissions)
 

@@ -101,8 +101,7 @@ class VariantFiles(Value):
         return self._upstream_at(published.commit) if published is not None else _NO_FILES
 
     def _upstream_at(self, commit: str) -> Files:
-        upstream = self.item.resolved_policy.upstream
-        if upstream is None:
+        if (upstream := self.item.resolved_policy.upstream) is None:
             return _NO_FILES
         remote = build_remote(upstream)
         path = get_upstream_path(self.item.resolved_policy)
@@ -126,8 +125,7 @@ class VariantFiles(Value):
         return self._read_downstream_tree(self.variant.observed.package_state.tree)
 
     def _read_downstream_tree(self, tree: str | None) -> Files:
-        location = self.variant.observed.package_location
-        return self._read_tree(location.repository_state.remote, tree)
+        return self._read_tree(self.variant.observed.package_location.repository_state.remote, tree)
 
     def read_published_change(self) -> tuple[Files, Files]:
         """Return the package as fanout published it, and as it is on the branch now.
@@ -177,8 +175,7 @@ def _render_again(program: Program, variant: RenderedVariant) -> RenderedVariant
     assert selected.package is not None, "a candidate has its package"
     assert selected.inputs is not None, "a candidate has inputs"
     package, spec, inputs = selected.package, selected.spec, selected.inputs
-    answers = program.reconciler.function_results
-    rendered = answers.run_until_answered(
+    rendered = program.reconciler.function_results.run_until_answered(
         lambda responses: render_variant(package, spec, inputs, responses)
     )
     variant = replace(variant, rendering=rendered)

@@ -62,8 +62,7 @@ class ExplanationLayout(Value):
         elif status.variants:
             facts.append(f"{status.ready} of {pluralize(status.variants, 'variant')} ready")
         head, *lines = wrap_text(f"{noun} {name}: {', '.join(facts)}", self.width, "", _INDENT)
-        state = self.paint_state(status.state, bold=True)
-        yield head.replace(f": {status.state}", f": {state}", 1)
+        yield head.replace(f": {status.state}", f": {self.paint_state(status.state, bold=True)}", 1)
         yield from lines
         rows = [
             [

@@ -56,8 +56,7 @@ def list_records(
     mode = PassMode(only=frozenset(policies) or None, namespace=program.settings.namespace)
     observed = program.observe(mode)
     evaluated, now = observed.policies, observed.now
-    missing = sorted(set(policies) - {item.resolved_policy.name for item in evaluated})
-    if missing:
+    if missing := sorted(set(policies) - {item.resolved_policy.name for item in evaluated}):
         raise not_found(
             f"there is no policy {' and no '.join(missing)}", "run `fanout get policies`"
         )

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from fanout.cli.output.printer import write_stdout
 from fanout.cli.terminal import escape_control
 from fanout.control_characters import escape_unprintable
+from fanout.groups import group_pairs
 from fanout.package.field_edits import MISSING
 from fanout.package.merge.merge_conflicts import MergeConflict
 from fanout.package.merge.package_update import merge_packages
@@ -50,11 +51,9 @@ class _ThreeWayLine(NamedTuple):
 
 def format_three_way(origin: Files, upstream: Files, local: Files) -> Iterator[str]:
     """Yield the lines of the view, none for equal packages. Raises InvalidInput like the merge."""
-    conflicts: dict[str, list[MergeConflict]] = {}
-    for conflict in merge_packages(origin, upstream, local).conflicts:
-        conflicts.setdefault(conflict.where.file, []).append(conflict)
-    paths = {*origin, *upstream, *local, *conflicts}
-    for path in sorted(paths):
+    merge = merge_packages(origin, upstream, local)
+    conflicts = group_pairs((it.where.file, it) for it in merge.conflicts)
+    for path in sorted({*origin, *upstream, *local, *conflicts}):
         sides = origin.get(path), upstream.get(path), local.get(path)
         if path in conflicts or not sides[0] == sides[1] == sides[2]:
             yield from _diff_file(path, sides, conflicts.get(path, ()))
@@ -129,8 +128,7 @@ def _align(base: list[str], side: list[str]) -> tuple[dict[int, range], dict[int
     """Return a side's insertions by the origin line behind them, and its kept lines."""
     inserted: dict[int, range] = {}
     kept_lines: dict[int, int] = {}
-    matcher = SequenceMatcher(None, base, side)
-    for verb, start, end, first, last in matcher.get_opcodes():
+    for verb, start, end, first, last in SequenceMatcher(None, base, side).get_opcodes():
         if verb == "equal":
             kept_lines |= {start + n: first + n + 1 for n in range(end - start)}
         elif last > first:

@@ -87,8 +87,7 @@ class _PathParser:
                 self._at += 1
                 steps.append(self._parse_field())
             elif text[self._at] == "[":
-                end = _find_closing(text, self._at)
-                if end < 0:
+                if (end := _find_closing(text, self._at)) < 0:
                     raise self._error("missing ]")
                 steps.append(self._parse_bracket(text[self._at + 1 : end].strip()))
                 self._at = end + 1
@@ -97,8 +96,7 @@ class _PathParser:
         return steps
 
     def _parse_field(self) -> Step:
-        match = _FIELD.match(self._text, self._at)
-        if match is None:
+        if (match := _FIELD.match(self._text, self._at)) is None:
             raise self._error("expected the name of a field")
         self._at = match.end()
         return _field_step(_unescape(match[0]))
@@ -140,8 +138,7 @@ class _PathParser:
             try:
                 expected = json.loads(literal)
             except ValueError:
-                problem = f"{literal} is neither a quoted string nor a number"
-                raise self._error(problem) from None
+                raise self._error(f"{literal} is neither a quoted string nor a number") from None
 
         def is_match(field: Any) -> bool:
             try:
@@ -159,8 +156,7 @@ def _find_closing(text: str, start: int) -> int:
     """Return the index of the `]` that closes the bracket at `start`; -1 if there is none."""
     depth, quote, index = 0, "", start
     while index < len(text):
-        char = text[index]
-        if char == "\\":
+        if (char := text[index]) == "\\":
             index += 1
         elif quote:
             quote = "" if char == quote else quote
@@ -247,8 +243,7 @@ def parse_template(text: str) -> list[TemplatePart]:
             open_loops[-1][0].append(literal)
             at += len(literal)
             continue
-        match = _PART.match(text, at)
-        if match is None:
+        if (match := _PART.match(text, at)) is None:
             raise build_path_error("missing } for the {", at, ORIGIN)
         content = match[1]
         if loop := _RANGE.match(content):

@@ -71,8 +71,7 @@ def print_plan(
 
 def print_actions(observed: PassPlan, error_count: int = 0) -> None:
     """Print the table of planned actions, and a line with their numbers."""
-    actions = observed.printed_plan.actions
-    if not actions:
+    if not (actions := observed.printed_plan.actions):
         write_stdout(f"{_format_nothing_done(observed, error_count)}\n")
         return
     write_stdout(_format_actions(actions, observed))
@@ -219,8 +218,7 @@ def report_refused_records(records: RecordStore, color: Color) -> bool:
 
     For commands that write nothing, and so cannot meet it.
     """
-    refusal = records.find_push_refusal()
-    if refusal:
+    if refusal := records.find_push_refusal():
         text = f"warning: the last push of records was refused, and nothing is published: {refusal}"
         print_message(text, color, fg="yellow")
     return bool(refusal)

@@ -76,8 +76,7 @@ def sort_objects(items: Sequence[Object], sort_by: str) -> Sequence[Object]:
             f"no object has the field {sort_by}",
             "see the fields with -o yaml; a path looks like .metadata.name",
         )
-    indexes = sorted(range(len(items)), key=keys.__getitem__)
-    return [items[index] for index in indexes]
+    return [items[index] for index in sorted(range(len(items)), key=keys.__getitem__)]
 
 
 def check_output(settings: Settings) -> None:

@@ -189,8 +189,7 @@ def format_until(at: datetime, now: datetime) -> str:
 
 def format_relative(at: datetime, now: datetime) -> str:
     """Format the time from now to an instant: `in 90m`, `in 26h`, `3d ago`, `now`."""
-    seconds = int((at - now).total_seconds())
-    if not seconds:
+    if not (seconds := int((at - now).total_seconds())):
         return "now"
     duration = format_age(abs(at - now))
     return f"in {duration}" if seconds > 0 else f"{duration} ago"

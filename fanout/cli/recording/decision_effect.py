@@ -66,8 +66,7 @@ class DecisionSubject(Value):
         For variants without a draft to review. Raises InvalidInput if a draft is to be written
         first, which does not exist yet. A decision that is not about drafts covers later ones.
         """
-        due = self._due
-        if not due:
+        if not (due := self._due):
             return self._format_idle(has_variants=bool(self.variants))
         is_drafted = any(_is_drafted_at(variant, self.revision) for variant in due)
         are_published = all(is_published_at(variant, self.revision) for variant in self.variants)
@@ -252,8 +251,7 @@ class DecisionSubject(Value):
         assert item.decision is not None, "only evaluated policies take decisions"
         results = [item.decision.variants[it.spec.name] for it in waiting]
         candidates = [it for it in results if it.candidate == self.revision]
-        stage_decision = item.decision.stages.get(self.stage)
-        if stage_decision is None:
+        if (stage_decision := item.decision.stages.get(self.stage)) is None:
             return
         if not candidates:
             candidate = stage_decision.candidate or "none"
@@ -343,8 +341,7 @@ class DecisionSubject(Value):
 
     def find_rollback_effect(self, report: PassReport) -> tuple[str, bool]:
         """Return how many variants are rolled back and what ends that, and whether any is."""
-        item = _find_evaluated(report)
-        if item is None:
+        if (item := _find_evaluated(report)) is None:
             return "", False
         variants = select_variants(item, self.stage, self.names)
         published = find_variants_done(report, ActionKind.PUBLISH)

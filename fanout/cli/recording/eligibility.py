@@ -42,8 +42,7 @@ class ApprovalAuthor(Value):
         """Return why an approval of these drafts does not count, or only for some; else ""."""
         if not self.is_approver:
             return f"recorded, but it does not count: {self.format_not_entitled()}"
-        edited = self.find_own_edits(drafted)
-        if not edited:
+        if not (edited := self.find_own_edits(drafted)):
             return ""
         is_all = len(edited) == len(drafted)
         subset = "" if is_all else f" for {len(edited)} of them ({format_names(edited)})"

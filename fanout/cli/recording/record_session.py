@@ -131,8 +131,7 @@ def resolve_author(by: str | None) -> CommitIdentity:
             )
         return CommitIdentity(name.strip(), address[:-1].strip())
     # Git would make up a name from account and machine, which is not acceptable for a record.
-    git_author = read_identity(os.environ)
-    if git_author is None:
+    if (git_author := read_identity(os.environ)) is None:
         raise invalid_setting(
             "the author of the record is unknown",
             'give --by "Name <address>", or configure user.name and user.email in Git',
@@ -357,8 +356,7 @@ class RecordSession(Value):
         statuses: Collection[DecisionStatus] = (DecisionStatus.ACTIVE,),
     ) -> RecordEntry | None:
         """Return the equal decision of this person with one of `statuses`, else None."""
-        earlier = self.find_equal_record("Decision", spec)
-        if earlier is None:
+        if (earlier := self.find_equal_record("Decision", spec)) is None:
             return None
         status = self.item.decision_statuses(self.settings.now()).get(earlier.name)
         return earlier if status in statuses else None

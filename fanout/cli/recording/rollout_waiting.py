@@ -100,8 +100,7 @@ def wait_for_rollout(
     start = time.monotonic()
     while True:
         report = replace(latest, outcomes=outcomes)
-        pending = list_pending(report)
-        if not pending:
+        if not (pending := list_pending(report)):
             return report, True
         has_acted = any(it.is_done for it in latest.outcomes)
         counts = Counter(it.state for it in pending)
@@ -113,8 +112,7 @@ def wait_for_rollout(
         if not has_acted and not any(it.can_proceed for it in pending):
             return report, False
         if time.monotonic() - start >= limit.total_seconds():
-            after = format_duration(limit)
-            print_message(f"stopped waiting after {after}", settings.color)
+            print_message(f"stopped waiting after {format_duration(limit)}", settings.color)
             return report, False
         if not has_acted:
             remaining = limit.total_seconds() - (time.monotonic() - start)
@@ -142,8 +140,7 @@ def wait_until_published(
     On a cluster, where the controller publishes, until the record is in the records repository.
     Raises Stopped if it was refused.
     """
-    limit = session.request.wait_limit
-    if limit is None:
+    if (limit := session.request.wait_limit) is None:
         return report, True
     creator, color = session.program.record_creator, session.settings.color
     if creator is not None:
@@ -167,8 +164,7 @@ def wait_until_published(
                 return report, False
             time.sleep(_RECORD_POLL_SECONDS)
     list_pending = partial(list_unpublished, names=names, revision=revision)
-    settings = session.settings
-    return wait_for_rollout(report, session.run_pass, list_pending, limit, settings)
+    return wait_for_rollout(report, session.run_pass, list_pending, limit, session.settings)
 
 
 def list_unpublished(

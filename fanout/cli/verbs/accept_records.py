@@ -38,8 +38,7 @@ def command(request: RecordRequest) -> None:
         if item.error.reason != Reason.RECORDS_REWOUND:
             refuse_stopped(item)
         # Listed before the decision is recorded: after it, the older copy counts as complete.
-        rewound = item.policy_state.rewound
-        if rewound is None or rewound.records is None:
+        if (rewound := item.policy_state.rewound) is None or rewound.records is None:
             unknown = "the missing records are unknown"
             missing = [f"{unknown}; repeat the suspensions, approvals and reports that still apply"]
         else:

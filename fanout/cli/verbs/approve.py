@@ -75,8 +75,7 @@ def command(request: RecordRequest, revision: str, check: str, removals: bool) -
         expires = subject.rule.expires
         is_complete = bool(subject.reviewed) and len(approved) == len(subject.reviewed)
         if not is_complete or expires is not None:
-            end = f" for {subject.title}"
-            session.record("Approval", subject.spec, end, groups=author.groups)
+            session.record("Approval", subject.spec, f" for {subject.title}", groups=author.groups)
     repeated = ""
     if approved:
         some = f"{len(approved)} of them ({format_names(approved)})"
@@ -111,8 +110,7 @@ def _select_drafts(session: RecordSession, check: str, revision: str) -> _Approv
     # A named variant's draft was looked at, so it can be approved; its conflicts still hold it.
     candidates = select_variants(item, stage, named_variants)
     selection = select_decided(item, candidates, "approved", accept=bool(named_variants))
-    trees = current_trees(selection.variants, revision, written_only=True)
-    if not trees:
+    if not (trees := current_trees(selection.variants, revision, written_only=True)):
         raise build_no_draft(item, stage, revision, selection.variants)
     names = {variant.spec.name for variant in selection.variants}
     variants = [it for it in (item.facts.variants if item.facts else ()) if it.name in names]

@@ -17,6 +17,7 @@ from fanout.cli.output.object_templates import (
 from fanout.cli.output.printer import write_lines, write_stdout
 from fanout.cli.process_exit import invalid_setting
 from fanout.cli.settings import STANDARD_INPUT, OutputFormat, Settings
+from fanout.groups import group_pairs
 
 _dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Print what would be written, and write nothing."
@@ -155,9 +156,7 @@ def create_promotion_policy(
     **fields: Any,
 ) -> None:
     """Create a PromotionPolicy."""
-    members: dict[str, list[str]] = {}
-    for group, person in (split_pair(it, "--approver") for it in approvers):
-        members.setdefault(group, []).append(person)
+    members = group_pairs(split_pair(it, "--approver") for it in approvers)
     metadata, stages = build_metadata(settings, name), split_list(auto)
     promotion = format_promotion(
         metadata, split_list(policies), stages, approvers=members, **fields

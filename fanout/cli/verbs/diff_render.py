@@ -118,8 +118,7 @@ def format_applicable(path: str, data: bytes) -> str:
         is_local = str(annotations.get(LOCAL_CONFIG)).lower() == "true"
         if not {"apiVersion", "kind"} <= value.keys() or value["kind"] == "Kptfile" or is_local:
             local_objects.append(number)
-    remaining = remove_objects(manifest, local_objects)
-    if remaining is None:
+    if (remaining := remove_objects(manifest, local_objects)) is None:
         return ""
     # Every file is printed behind a separator of its own; a byte order mark inside a stream is
     # an error.

@@ -84,8 +84,7 @@ def command(settings: Settings, subject: str, selector: str) -> ExitCode:
             lines = replace(layout, names=names).format_fleet(explanations)
             failed = any(it.fix_count for it in explainers)
         if settings.output is OutputFormat.TABLE:
-            text = "".join(f"{line}\n" for line in lines)
-            write_stdout(text, is_colored=layout.is_colored)
+            write_stdout("".join(f"{line}\n" for line in lines), is_colored=layout.is_colored)
         else:
             views = [dump_view(it) for it in explanations]
             is_single = bool(subject) and len(views) == 1

@@ -253,8 +253,7 @@ def draw_svg(graph: StageGraph) -> str:
 
 def _escape_xml(text: str) -> str:
     """Escape a text for XML, and cut it to what fits."""
-    shown = text if len(text) <= _TEXT_LIMIT else f"{text[: _TEXT_LIMIT - 1]}…"
-    return escape(escape_label(shown))
+    return escape(escape_label(text if len(text) <= _TEXT_LIMIT else f"{text[: _TEXT_LIMIT - 1]}…"))
 
 
 _PIPE_WIDTH = 80  # characters of a line where no terminal says how many there are

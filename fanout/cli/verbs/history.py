@@ -157,14 +157,12 @@ def command(
         shown = [views.publication(it) for it in entries if start is None or it.at >= start]
         objects = dump_views(shown)
     else:
-        groups = group_by_stage(history.entries, history.verdicts)
         objects = dump_views(
             views.stage_revision(it)
-            for it in groups
+            for it in group_by_stage(history.entries, history.verdicts)
             if stage in ("", it.stage) and (start is None or it.began >= start)
         )
-    newest_first = objects[::-1][:limit]
-    if newest_first or not settings.output.is_table:
+    if (newest_first := objects[::-1][:limit]) or not settings.output.is_table:
         columns = _PUBLICATION_COLUMNS if by_publication else _STAGE_COLUMNS
         print_objects(newest_first[::-1] if reverse else newest_first, columns, settings)
     else:
@@ -189,8 +187,7 @@ def _find_variants(
     matches = frozenset(it.spec.name for it in find_named_variants(variants, name))
     if matches or name in in_stage:
         return matches or frozenset([name])
-    by_path = frozenset(it for it in in_stage if name in names.get(it, ()))
-    if by_path:
+    if by_path := frozenset(it for it in in_stage if name in names.get(it, ())):
         return by_path
     past = in_stage - {it.spec.name for it in item.variants}
     return frozenset(match_orphaned(item.resolved_policy, sorted(past), names, name))

@@ -136,8 +136,7 @@ def _validate_object(data: Mapping[str, Any]) -> Iterator[FieldError]:
         if semver:
             parse_range(semver)
     except InvalidInput as error:
-        path = ("spec", "upstream", "revision", "semver")
-        yield FieldError(path, error.problem, error.remedy)
+        yield FieldError(("spec", "upstream", "revision", "semver"), error.problem, error.remedy)
 
 
 def _read_items(paths: Iterable[Path]) -> Iterator[_Item]:

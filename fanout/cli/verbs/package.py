@@ -110,8 +110,7 @@ def validate_package(files: Files, runtime: PackageFunctions) -> PackageFindings
     if KPTFILE not in files:
         faults.append(_invalid_package("there is no Kptfile", "add one, as `kpt pkg init` does"))
     faults += _check_kptfiles(manifests | configurations, runtime)
-    duplicates = find_duplicates(manifests, files)
-    faults += (it.error for it in duplicates if not it.is_build_input)
+    faults += (it.error for it in find_duplicates(manifests, files) if not it.is_build_input)
     for find in (_check_names, _check_points):
         faults += find(manifests)
     if not faults:
@@ -193,8 +192,7 @@ def _check_points(manifests: _Manifests) -> _Faults:
                 yield error
                 continue
             for point in points:
-                first_point = points_by_key.setdefault(point.key, point)
-                if first_point is not point:
+                if (first_point := points_by_key.setdefault(point.key, point)) is not point:
                     yield _invalid_package(
                         f"injection point {point.key} is also at"
                         f" {first_point.file}:{first_point.line}",

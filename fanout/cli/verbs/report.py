@@ -172,8 +172,7 @@ def command(request: RecordRequest, **options: str) -> None:
                     remedy=remedy,
                 )
         spec |= {name: value for name, value in options.items() if value}
-        earlier = _find_equal_report(session, spec, stage_variants, drafted=drafted)
-        if earlier:
+        if earlier := _find_equal_report(session, spec, stage_variants, drafted=drafted):
             session.print_name(earlier, "", "Evidence", REPEATED)
             session.print_consequences()
         else:

@@ -113,8 +113,7 @@ def withdraw(request: RecordRequest, record_name: str) -> ExitCode:
         is_withdrawable = record.kind == "Evidence" or record.action in _WITHDRAWABLE_ACTIONS
         # A decision dated ahead has had no effect yet, so one of any action can be withdrawn.
         if not is_withdrawable and status is not DecisionStatus.AHEAD:
-            undoing = {"Suspend": "fanout resume", "Resume": "fanout suspend"}
-            undo = undoing.get(str(record.action))
+            undo = {"Suspend": "fanout resume", "Resume": "fanout suspend"}.get(str(record.action))
             raise not_found(
                 f"{name} is a {record.action}, which cannot be withdrawn",
                 f"use `{undo}`" if undo else "it was applied when it was recorded",

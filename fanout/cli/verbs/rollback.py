@@ -80,8 +80,7 @@ def command(
         names = spec.get("variants", ())
         variants = select_variants(item, stage, names)
         subject = RollbackSubject(item.resolved_policy, stage, item.facts, tuple(item.revisions))
-        git = session.program.world.git
-        revision = find_rollback_revision(git, subject, variants, revision)
+        revision = find_rollback_revision(session.program.world.git, subject, variants, revision)
         decision = DecisionSubject(item, stage, revision, variants, names)
         earlier = find_active_rollback(subject, names, revision, overrides)
         edited = [

@@ -144,8 +144,7 @@ def operate(
 
     with ExitStack() as stack:
         stack.enter_context(_handle_signals(stop))
-        notifier = build_notifier(program)
-        if notifier is not None:
+        if (notifier := build_notifier(program)) is not None:
             thread = NotificationThread(notifier, settings.now)
             observers.append(thread)
             stack.enter_context(thread.run())

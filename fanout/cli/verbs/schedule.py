@@ -158,9 +158,8 @@ def _read_flag(flag: str, read: Callable[[], Result]) -> Result:
         # The zone is checked together with each window, and comes from a flag of its own.
         if error.reason == "UnknownTimeZone":
             raise
-        where = ErrorLocation(field=flag)
         raise InvalidInput(
-            error.problem, reason=error.reason, remedy=error.remedy, where=where
+            error.problem, reason=error.reason, remedy=error.remedy, where=ErrorLocation(field=flag)
         ) from error
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from fanout.api.explanation_view import FleetStageView
 from fanout.api.reasons import Reason
 from fanout.api.text_fields import list_first, pluralize
 from fanout.cli.input.name_lookup import read_input
@@ -31,6 +30,7 @@ from fanout.cli.process_exit import ExitCode
 from fanout.cli.settings import OutputFormat, Settings
 from fanout.cli.startup import Program, open_program
 from fanout.cli.terminal import accepts_escapes, escape_control, is_colored
+from fanout.groups import group_pairs
 from fanout.present.explanation.fleet_status import (
     FleetStatus,
     build_fleet_status,
@@ -90,8 +90,7 @@ def _format_urgent(
         return
 
     def format_rest(number: int) -> list[str]:
-        text = f"and {number} more: run `fanout explain`"
-        return wrap_text(text, layout.width, _INDENT, _INDENT)
+        return wrap_text(f"and {number} more: run `fanout explain`", layout.width, _INDENT, _INDENT)
 
     yield layout.paint("Needs a person:", bold=True)
     # With those that count the rest: the command may need options of any length.
@@ -109,8 +108,7 @@ def _format_urgent(
         row = (place, blocker.reason, f"{subject}{blocker.message}")
         lines = list(wrap_rows([row], layout.width, _INDENT, _MAX_TEXT_LINES))
         # One command to run; of a conflict that which decides it.
-        deciding = [it for it in blocker.commands if not it.startswith("fanout diff ")]
-        for command in deciding[:1]:
+        for command in [it for it in blocker.commands if not it.startswith("fanout diff ")][:1]:
             wrapped = wrap_command(command, layout.width, _INDENT * 2)
             lines += (layout.paint(line, fg="cyan") for line in wrapped)
         if limit is not None and printed and line_count + len(lines) > limit:
@@ -126,9 +124,7 @@ def _format_stages(
     fleet_status: FleetStatus, layout: ExplanationLayout, limit: int | None, *, with_namespace: bool
 ) -> Iterator[str]:
     """Yield a line per stage: of policies that are not done first, in `limit` lines at most."""
-    by_policy: dict[tuple[str, str], list[FleetStageView]] = {}
-    for stage in fleet_status.stages:
-        by_policy.setdefault((stage.namespace, stage.policy), []).append(stage)
+    by_policy = group_pairs(((it.namespace, it.policy), it) for it in fleet_status.stages)
     policies = sorted(by_policy.values(), key=lambda stages: all(it.is_done for it in stages))
     rows: list[Sequence[str]] = []
     shown = 0
@@ -214,8 +210,7 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
     observed = select_policies(program.observe(PassMode(namespace=settings.namespace)), labels)
     fleet_status = build_fleet_status(observed, settings.commands)
     if settings.output.is_data:
-        view = dump_fleet_status(fleet_status, settings.namespace)
-        if view != before:
+        if (view := dump_fleet_status(fleet_status, settings.namespace)) != before:
             print_value(view, settings.output)
         return view, fleet_status.fix_count
     layout = ExplanationLayout(
@@ -229,8 +224,7 @@ def _print_status(program: Program, labels: FlagSelector, before: object) -> tup
     # Of the terminal, or of a common one in a pipe; LINES overrides both.
     height = None if is_wide else shutil.get_terminal_size().lines
     lines = format_fleet_status(fleet_status, layout, height)
-    text = "".join(f"{line}\n" for line in lines)
-    if text != before:
+    if (text := "".join(f"{line}\n" for line in lines)) != before:
         clear = _CLEAR_SCREEN if before and accepts_escapes(sys.stdout) else ""
         write_stdout(clear + text, is_colored=layout.is_colored)
     return text, fleet_status.fix_count

@@ -305,8 +305,7 @@ def command(
             simulations = []
             for scenario in declared.scenarios:
                 try:
-                    passes = declared.run_scenario(scenario)
-                    simulations.append(build_simulation(scenario, passes))
+                    simulations.append(build_simulation(scenario, declared.run_scenario(scenario)))
                 # One scenario that cannot be run does not keep the others from running.
                 except FanoutError as error:
                     print_message(str(error), settings.color, fg="red")

@@ -183,8 +183,7 @@ def _objects_only_in(
 
 
 def _iter_facts(files: Files) -> Iterator[tuple[object, ...]]:
-    reader = DocumentReader()
-    for file in _iter_manifests(files, "", {""}, reader):
+    for file in _iter_manifests(files, "", {""}, DocumentReader()):
         for document in file.documents:
             data = document.value.data
             kind = data.get("kind") if isinstance(data, dict) else None

@@ -182,8 +182,7 @@ def merge_texts(
     if any(map(is_sealed_text, (origin, upstream, local))):
         return None
     sides = upstream.splitlines(keepends=True), local.splitlines(keepends=True)
-    runs = merge_sequences(origin.splitlines(keepends=True), *sides, winner)
-    if runs is None:
+    if (runs := merge_sequences(origin.splitlines(keepends=True), *sides, winner)) is None:
         return None
     lines = [line for run in runs for line in sides[not run.is_upstream][run.start : run.end]]
     # A last line without its break may be followed by other lines now.

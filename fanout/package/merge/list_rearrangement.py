@@ -77,8 +77,7 @@ def apply_rearranged_lists(text: str, lists: Sequence[RearrangedList]) -> str | 
 
     None if its form does not allow it. The result is not verified here; the caller reads it.
     """
-    documents = DocumentReader().parse_documents("", text)
-    if documents is None or len(documents) != 1:
+    if (documents := DocumentReader().parse_documents("", text)) is None or len(documents) != 1:
         return None
     root = documents[0].value
     outcomes: list[tuple[SideValue, MergeOutcome]] = []

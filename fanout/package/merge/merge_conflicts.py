@@ -41,8 +41,7 @@ class MergeConflict(Value):
 
     def __str__(self) -> str:
         """Format as one line for people."""
-        difference = self.difference
-        if not difference:
+        if not (difference := self.difference):
             lines_above, values = self._shown_values()
             difference = ", ".join(f"{side} {value}" for side, value in values.items())
             if lines_above:

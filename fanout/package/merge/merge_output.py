@@ -211,8 +211,7 @@ def find_lost_comments(
     """Return a note for each local comment that neither origin nor result contains."""
     # Counted by text first, without a parser: nearly always nothing is left, and then
     # no node is read.
-    lost = Counter(part for file in local for part in _possible_comments(file.text))
-    if not lost:
+    if not (lost := Counter(part for file in local for part in _possible_comments(file.text))):
         return []
     lost -= Counter(part for file in origin for part in _possible_comments(file.text))
     texts = (data.decode(errors="replace") for data in result.values())
@@ -287,10 +286,8 @@ def find_doubtful_files(
     for path in sorted({*upstream, *local}):
         if not is_manifest(path) or is_json(path) or path in ignored:
             continue
-        original = origin.get(path)
-        if original is None and path not in upstream:
-            file = reader.parse(path, local[path][1])
-            if file is None:
+        if (original := origin.get(path)) is None and path not in upstream:
+            if (file := reader.parse(path, local[path][1])) is None:
                 yield f"{escape_unprintable(path)}: not readable as YAML; kept unchanged"
             elif not any(
                 is_list(data) or object_identity(data) or _find_invalid_name(data)
@@ -310,8 +307,7 @@ def find_doubtful_files(
 
 def _note_invalid_names(file: MergeFile) -> Iterator[str]:
     for document in file.documents:
-        invalid_name = _find_invalid_name(document.value.data)
-        if invalid_name is None:
+        if (invalid_name := _find_invalid_name(document.value.data)) is None:
             continue
         field, value = invalid_name
         kind = document.value.data["kind"]

@@ -41,16 +41,14 @@ def object_identity(data: Any) -> Identity | None:
 
 def merge_identity(value: SideValue) -> Identity | None:
     """Return the identity of an object in a file. Its kpt-merge comment goes before its name."""
-    identity = object_identity(value.data)
-    if identity is None or value.is_leaf:
+    if (identity := object_identity(value.data)) is None or value.is_leaf:
         return identity
     metadata = value.children["metadata"]
     if metadata.span is None:
         return identity
-    line = value.text[
-        metadata.span.value_start : find_line_end(value.text, metadata.span.value_start)
-    ]
-    match = _KPT_MERGE_COMMENT.search(line)
+    match = _KPT_MERGE_COMMENT.search(
+        value.text[metadata.span.value_start : find_line_end(value.text, metadata.span.value_start)]
+    )
     return (*identity[:2], match[1], match[2]) if match else identity
 
 
@@ -145,8 +143,7 @@ class MergeFile(Value):
             shift = document.offset
             pending = [document.value.node]
             while pending:
-                node = pending.pop()
-                if node is not None and node.children:
+                if (node := pending.pop()) is not None and node.children:
                     pending += (it for entry in node.children.values() for it in entry)
                 elif node is not None:
                     scalar_spans.append((node.start + shift, node.end + shift))
@@ -202,8 +199,7 @@ class DocumentReader:
             if stretch not in self._values_by_stretch:
                 parse = _parse_memoized if len(stretch) <= _MAX_MEMOIZED else _parse_values
                 self._values_by_stretch[stretch] = parse(stretch)
-            values = self._values_by_stretch[stretch]
-            if values is None:
+            if (values := self._values_by_stretch[stretch]) is None:
                 return None
             for value in values:
                 span = value.entry_span
@@ -307,8 +303,7 @@ def collect_units(
         index: dict[UnitKey, MergeUnit] = {}
         occurrences: Counter[UnitKey] = Counter()
         for unit in units:
-            key = unit.key
-            if key in duplicates:
+            if (key := unit.key) in duplicates:
                 key = (*key, unit.document.file)
                 occurrences[key] += 1
                 key = (*key, occurrences[key])

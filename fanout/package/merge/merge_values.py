@@ -224,9 +224,7 @@ def equal_text(left: SideValue | None, right: SideValue | None) -> bool:
 
 def equal_data(left: SideValue | None, right: SideValue | None) -> bool:
     """Return whether two values are equal as JSON, or both are missing."""
-    if left is None or right is None:
-        return left is right
-    return same_json(left.data, right.data)
+    return left is right if left is None or right is None else same_json(left.data, right.data)
 
 
 class ValueSource(Enum):

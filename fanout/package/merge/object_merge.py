@@ -242,8 +242,7 @@ class FieldMerge:
             return take_upstream(upstream)
         if path in self.local_paths:
             return take_local(local)
-        merged = _merge_lines(sides)
-        if merged is None:
+        if (merged := _merge_lines(sides)) is None:
             winner = self.record_conflict(sides, path)
             # The winner of a conflict wins the lines that both sides changed. All other lines
             # still merge.
@@ -330,8 +329,7 @@ class FieldMerge:
             [json.dumps(value.data, sort_keys=True) for value in side.values()]
             for side in (origin, upstream, local)
         ]
-        runs = merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)
-        if runs is None:
+        if (runs := merge_sequences(texts[0], texts[1], texts[2], None, _are_collections)) is None:
             winner = self.record_conflict(sides, path)
             runs = merge_sequences(texts[0], texts[1], texts[2], winner, _are_collections)
             if runs is None:

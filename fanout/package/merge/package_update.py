@@ -128,8 +128,7 @@ def merge_packages(
     # Last, because only the complete result shows whether a file and a directory have one name.
     folded: dict[str, str] = {}
     for path in sorted(merge.files):
-        other = folded.setdefault(path.casefold(), path)
-        if other != path:
+        if (other := folded.setdefault(path.casefold(), path)) != path:
             merge.notes.append(f"{path} and {other} differ only in case")
         for parent in _parents(path):
             if parent in merge.files and path in merge.files:
@@ -334,8 +333,7 @@ def _merge_manifests(
     )
     placed: dict[str, list[ResultUnit]] = {}
     for key in merge_order(list(objects.origin), list(objects.upstream), list(objects.local)):
-        destination = objects.find_destination(key)
-        if destination is None or len(destination) > 1:
+        if (destination := objects.find_destination(key)) is None or len(destination) > 1:
             continue  # the items of a List come with it
         outcome = objects.merge_unit(key)
         if outcome.source is not ValueSource.REMOVED:

@@ -69,8 +69,7 @@ def plan_branches(
     # Two owners of one name would have the same sets.
     removed_refs: set[str] = set()
     for ref, plan in sorted(plans.items()):
-        write = _plan_branch(state, ref, plan, appends=appends)
-        if write is not None:
+        if (write := _plan_branch(state, ref, plan, appends=appends)) is not None:
             writes.append(write)
         elif ref in state.sets:
             removed_refs.add(ref)

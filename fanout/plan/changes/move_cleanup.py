@@ -204,8 +204,7 @@ def remaining_holds(variant: RenderedVariant, permission: CleanupPermission) -> 
             if abandoned.location.path in it.removed_trees
         )
         branch = next(removing, "")
-        review_hold = permission.review_holds.get(abandoned.left_place.place)
-        if review_hold is not None:
+        if (review_hold := permission.review_holds.get(abandoned.left_place.place)) is not None:
             yield review_hold
         elif branch:
             sentence = f"{location} goes with {branch}"

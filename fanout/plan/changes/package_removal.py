@@ -15,6 +15,7 @@ from datetime import datetime
 from fanout.api.commit_trailers import Trailer
 from fanout.api.results import Hold
 from fanout.gates.gate_wording import format_names
+from fanout.groups import group_pairs
 from fanout.plan.actions import ActionKind, ActionSubject, PlanAction
 from fanout.plan.commit_text import disarm_references
 from fanout.plan.observation.repository_state import OpenDraft, RepositoryPath, RepositoryState
@@ -99,10 +100,7 @@ class DraftIndex(Value):
     def build(cls, state: RepositoryState | None) -> "DraftIndex":
         """Build the index of a repository; of one that is not declared, an empty one."""
         drafts = state.drafts if state is not None else []
-        by_variant: dict[tuple[str, str], list[OpenDraft]] = {}
-        for draft in drafts:
-            key = draft.trailers.policy, draft.trailers.variant
-            by_variant.setdefault(key, []).append(draft)
+        by_variant = group_pairs(((it.trailers.policy, it.trailers.variant), it) for it in drafts)
         return cls(by_variant, Counter(draft.path for draft in drafts))
 
 

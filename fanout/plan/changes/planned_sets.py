@@ -197,8 +197,7 @@ def _plan_draft(
         draft=draft,
     )
     ordered = sorted(staying, key=lambda it: it.path)
-    hold = find_branch_hold(state, ref, repository)
-    if hold is not None:
+    if (hold := find_branch_hold(state, ref, repository)) is not None:
         drafted = tuple(it for it in ordered if it.path in present_trees)
         return replace(plan, removals=drafted, hold=hold)
     if not staying:

@@ -176,8 +176,7 @@ def _plan_variants(
             if planned.step is not VariantStep.KEEP:
                 actions += _step_actions(planned)
             continue
-        line = _line_before_push(planned, moment)
-        if line is not recorded:
+        if (line := _line_before_push(planned, moment)) is not recorded:
             recorded = recorded or VariantLine(
                 repository=variant.observed.repository_state.identity,
                 path=variant.spec.path,

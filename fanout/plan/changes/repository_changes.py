@@ -63,8 +63,7 @@ def build_changes(
                 find_work(planned.rendered.observed.repository_state).steps.append(planned)
         for variant_removal, removal in plan.cleanup.packages:
             if removal.repository_state is not None:
-                work = find_work(removal.repository_state)
-                work.removals.append((variant_removal, removal))
+                find_work(removal.repository_state).removals.append((variant_removal, removal))
         for removal_set in plan.cleanup.sets:
             find_work(removal_set.state).removal_sets.append(removal_set)
     by_name = {(plan.namespace, plan.name): plan for plan in plans}

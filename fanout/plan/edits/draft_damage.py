@@ -164,8 +164,7 @@ def _file_fault(
         problem = "is a symbolic link, which a package may not have"
         return _draft_broken(problem, "use a file", path)
     # Both markers are required, in order: one such line alone can be legitimate text.
-    marked = _OURS.search(data)
-    if marked is not None and _THEIRS.search(data, marked.end()):
+    if (marked := _OURS.search(data)) is not None and _THEIRS.search(data, marked.end()):
         line = data.count(b"\n", 0, marked.start()) + 1
         problem = "the markers of a merge conflict were committed"
         return _draft_broken(problem, "decide the conflict and remove them", path, line)

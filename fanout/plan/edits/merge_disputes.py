@@ -73,8 +73,7 @@ def parse_disputes(text: str) -> tuple[MergeDispute, ...]:
     for word in text.split():
         key, _, outcome = word.partition("=")
         winner, _, file = outcome.partition("@")
-        side = winner.removesuffix("?")
-        if side in tuple(ConflictWinner):
+        if (side := winner.removesuffix("?")) in tuple(ConflictWinner):
             is_decided = not winner.endswith("?")
             disputes.append(MergeDispute(key, ConflictWinner(side), is_decided, unquote(file)))
         elif word != NO_DISPUTES:
@@ -254,8 +253,7 @@ def _build_outcome(
         file=dispute.file,
         line=line,
     )
-    match = _CONFLICT_LINE.fullmatch(line)
-    if match is None:
+    if (match := _CONFLICT_LINE.fullmatch(line)) is None:
         return outcome
     file, _, subject = match["place"].partition(": ")
     object_name, _, field_path = subject.partition(": ")

@@ -127,8 +127,7 @@ def read_commit_status(
             published_commits = (published.merge, state.head if is_present else "")
             commits = dict.fromkeys(filter(None, published_commits))
         problem = "the commit of the publication is not known"
-    forge = state.forge
-    if forge is None:
+    if (forge := state.forge) is None:
         problem = (
             f"Repository {variant.spec.repository} has no forge, so statuses of commits cannot be"
             " read; let the pipeline run `fanout report` instead"

@@ -144,8 +144,7 @@ def find_removal_approvals(
     A review approves the tree of the branch if it is about its head: an older commit may lack a
     package because it was not there yet. An approval without trees is of an older commit.
     """
-    facts = forge.requests.get(branch.ref)
-    if facts is None:
+    if (facts := forge.requests.get(branch.ref)) is None:
         return
     for rule in find_approvals(stage_rules, branch.stage):
         person_of = partial(_find_person, forge.host, rule)
@@ -318,5 +317,4 @@ def list_removal_facts(plans: Iterable[PlannedSet]) -> Iterator[VariantFacts]:
     """Yield what approvals of removals may be about: each package of each branch."""
     for plan in plans:
         if plan.draft is not None:
-            for removal in plan.removals:
-                yield build_removal_facts(plan.draft, removal)
+            yield from (build_removal_facts(plan.draft, it) for it in plan.removals)

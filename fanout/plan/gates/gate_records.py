@@ -35,8 +35,7 @@ def build_gate_records(entries: Sequence[RecordEntry], now: datetime) -> RecordF
         name, at, by, spec = entry.name, entry.at, normalize_person(entry.by), entry.spec
         match spec:
             case EvidenceSpec():
-                order = len(evidence)
-                evidence.append(EvidenceFacts(name, at, by, spec, order, entry.withdrawn))
+                evidence.append(EvidenceFacts(name, at, by, spec, len(evidence), entry.withdrawn))
             case ApprovalSpec():
                 groups = frozenset(map(format_group, entry.groups))
                 approvals.append(ApprovalFacts(name, at, by, spec, frozenset(spec.trees), groups))

@@ -99,8 +99,7 @@ def build_check_rule(check: Check) -> CheckRule:
 def _build_requirement(
     check: Check, promotions: Sequence[PromotionPolicy]
 ) -> CheckRule | ApprovalRule:
-    approval = check.approval
-    if approval is None:
+    if (approval := check.approval) is None:
         return build_check_rule(check)
     groups = tuple(approval.from_)
     approver_groups = [it for promotion in promotions for it in promotion.spec.approvers]

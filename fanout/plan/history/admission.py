@@ -66,8 +66,7 @@ def _find_release(
     pinning = [name for kind, name in names if kind == "UpstreamPolicy"]
     if pinning:
         return build_admission(AdmissionType.PINNED, policy=pinning[0])
-    promotions = tuple(name for kind, name in names if kind == "PromotionPolicy")
-    if promotions:
+    if promotions := tuple(name for kind, name in names if kind == "PromotionPolicy"):
         return build_admission(AdmissionType.AUTOMATIC, promotion_policies=promotions)
     return None
 

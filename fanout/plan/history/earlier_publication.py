@@ -94,8 +94,7 @@ def missing_base_hold(spec: VariantSpec, pin: Pin) -> Hold:
 
 
 def _pin_owner(spec: VariantSpec, pin: Pin) -> str:
-    decision = pin.decision
-    if decision is None:
+    if (decision := pin.decision) is None:
         return f"the policy's author (pin of stage {spec.stage})"
     return (
         f"whoever may withdraw records: run `fanout withdraw {spec.policy or spec.name}"

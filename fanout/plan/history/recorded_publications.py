@@ -147,8 +147,7 @@ class _VariantTimeline:
 
     def end(self, at: datetime) -> None:
         """End the publication in force, because its package was removed."""
-        latest = self._in_force
-        if latest is not None:
+        if (latest := self._in_force) is not None:
             self.publications[-1] = replace(latest, until=at, is_removed=True)
 
     @property
@@ -213,11 +212,10 @@ def parse_publication_commit(commit: Commit, own_identity: str) -> PublicationCo
     is_merge = len(commit.parents) > 1
     signatures = (commit.author, commit.committer)
     people = [it for it in signatures[:: 1 if is_merge else -1] if it and it != own_identity]
-    author = "" if is_own or is_draft or not people else people[0]
     return PublicationCommit(
         at=datetime.fromtimestamp(commit.timestamp, UTC),
         is_own=is_own,
-        author=author,
+        author="" if is_own or is_draft or not people else people[0],
         approvers=tuple(_list_values(commit.message, Trailer.APPROVED_BY)),
     )
 
@@ -256,10 +254,8 @@ def group_by_stage(
     newest: dict[tuple[str, str], _Stretch] = {}
     for entry in entries:
         key = (entry.recorded.stage, entry.recorded.line.revision)
-        stretch = newest.get(key)
-        if stretch is None or stretch.is_over_for(entry):
-            number = stretch.number + 1 if stretch is not None else 1
-            stretch = newest[key] = _Stretch(number)
+        if (stretch := newest.get(key)) is None or stretch.is_over_for(entry):
+            stretch = newest[key] = _Stretch(stretch.number + 1 if stretch is not None else 1)
             stretches.append(stretch)
         stretch.entries.append(entry)
         stretch.variants.add(entry.recorded.variant)

@@ -112,8 +112,7 @@ class VariantLine(RecordedLocation, kw_only=True):
     @property
     def granted_place(self) -> PackagePlace | None:
         """Return the place that the recorded release is for, or None without a release."""
-        grant = self.grant
-        if grant is None:
+        if (grant := self.grant) is None:
             return None
         return (grant.repository, grant.path) if grant.repository else self.place
 
@@ -303,8 +302,7 @@ def _with_identity(line: _PlacedLine) -> _PlacedLine:
     if isinstance(line, VariantLine):
         moved_from = tuple(map(_with_identity, line.left))
         grant = _with_identity(line.grant) if line.grant is not None else None
-        previous = line.previous_grant
-        if previous is not None:
+        if (previous := line.previous_grant) is not None:
             previous = replace(previous, grant=_with_identity(previous.grant))
         line = replace(line, left=moved_from, grant=grant, previous_grant=previous)
     return replace(line, repository=normalize_identity(line.repository))

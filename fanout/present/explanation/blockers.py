@@ -59,8 +59,7 @@ class _BlockerGroups:
     ) -> None:
         """Add a hold of a policy, of a stage or, with `name`, of a variant."""
         if (id(hold), stage) not in self._by_hold:
-            group = self._find_group(hold, stage, name, revision)
-            self._by_hold[id(hold), stage] = (hold, group)
+            self._by_hold[id(hold), stage] = (hold, self._find_group(hold, stage, name, revision))
         blocker = Blocker(
             str(hold.reason),
             hold.message,

@@ -139,8 +139,7 @@ def _future_records(item: PolicyResult) -> Iterator[ExplanationNote]:
 
 def _rejected_notes(variant: VariantEntry) -> Iterator[ExplanationNote]:
     """Yield each value that was not taken when the published revision was merged."""
-    published = variant.variant.observed.published
-    if published is not None:
+    if (published := variant.variant.observed.published) is not None:
         for value in published.rejected:
             sentence = f"decided when {published.revision} was published: {value}"
             yield ExplanationNote(str(Reason.CONFLICT_DECIDED), sentence, since=published.at)

@@ -16,6 +16,7 @@ from fanout.api.results import VariantResult
 from fanout.api.view_base import ViewMeta
 from fanout.gates.next_changes import last_end
 from fanout.gates.record_facts import find_next
+from fanout.groups import group_pairs
 from fanout.message_commands import MessageCommands
 from fanout.plan.rendered_variant import RenderedVariant
 from fanout.present.explanation.blockers import find_blockers, select_blockers, sort_by_urgency
@@ -210,9 +211,7 @@ def list_commands(status: ExplanationStatus) -> Sequence[str]:
 
 def open_explainers(pass_plan: PassPlan, commands: MessageCommands) -> list[PolicyExplainer]:
     """Return an explainer of each policy; `commands` complete those in it for their reader."""
-    problems: dict[str, list[PassProblem]] = {}
-    for problem in pass_plan.problems:
-        problems.setdefault(problem.policy, []).append(problem)
+    problems = group_pairs((it.policy, it) for it in pass_plan.problems)
     return [
         PolicyExplainer(it, problems.get(it.title, ()), pass_plan.shared_names, commands)
         for it in pass_plan.policies

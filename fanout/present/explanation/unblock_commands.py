@@ -160,8 +160,7 @@ class CommandBuilder:
 
     def _build_removals(self, blocker: Blocker, orphans: Sequence[str]) -> Iterator[str]:
         """Yield the removals of variants without a target that end the blocker."""
-        reason = blocker.reason
-        if reason == Reason.REQUEST_CLOSED:
+        if (reason := blocker.reason) == Reason.REQUEST_CLOSED:
             yield from find_decisions(blocker.message)
         elif reason in _ENDED_BY_REMOVAL:
             is_all = reason == Reason.TOO_MANY_REMOVALS or len(orphans) > _MAX_NAMED
@@ -172,8 +171,7 @@ class CommandBuilder:
                 yield self._command("remove", name, *option, *_WHY)
 
     def _command(self, verb: str, *arguments: str) -> str:
-        policy = self.item.resolved_policy.name
-        return shlex.join(["fanout", verb, policy, *arguments])
+        return shlex.join(["fanout", verb, self.item.resolved_policy.name, *arguments])
 
     def _scope(self, blocker: Blocker, *, by_name: bool = False) -> list[str]:
         """Return the options of the stage, and of the variants unless it is all of the stage.
@@ -201,8 +199,7 @@ class CommandBuilder:
                 continue
             others = [it for it in self.blockers if it.stage == name]
             # A stage that went on to a newer revision has no blockers at this one.
-            same = [it for it in others if it.revision == blocker.revision]
-            for other in same or others:
+            for other in [it for it in others if it.revision == blocker.revision] or others:
                 yield from self.build(other)
 
     def _build_others(self, blocker: Blocker) -> Iterator[str]:
@@ -343,8 +340,7 @@ class CommandBuilder:
 
     def _build_resumptions(self, blocker: Blocker) -> Iterator[str]:
         """Yield the commands that end the suspensions by decision; others are in the files."""
-        facts = self.item.facts
-        if facts is None:
+        if (facts := self.item.facts) is None:
             return
         for kind, name in ActiveDecisions(facts.records.decisions, facts.now).suspensions():
             if kind == "policy":

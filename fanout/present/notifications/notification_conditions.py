@@ -37,8 +37,7 @@ def find_conditions(item: PolicyResult) -> Mapping[NotificationCondition, str]:
         subject = (variant.stage, variant.candidate, variant.name)
         if variant.state is VariantState.FAILED:
             sentence = variant.holds[0].message if variant.holds else ""
-            failure = NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject)
-            conditions[failure] = sentence
+            conditions[NotificationCondition(NotificationEvent.VARIANT_FAILED, *subject)] = sentence
         for hold in variant.holds:
             event = _EVENT_BY_REASON.get(hold.reason)
             if event is not None and is_asked(hold.reason, [it.reason for it in variant.holds]):
@@ -51,13 +50,11 @@ def find_conditions(item: PolicyResult) -> Mapping[NotificationCondition, str]:
             conditions[halt] = sentence
         # Variants that are written by hand have one stage without a name; its end is the rollout's.
         elif name and revision and has_passed:
-            passage = NotificationCondition(NotificationEvent.STAGE_PASSED, name, revision)
-            conditions[passage] = ""
+            conditions[NotificationCondition(NotificationEvent.STAGE_PASSED, name, revision)] = ""
         passed.add(revision if has_passed else "")
     # All stages have passed the same revision.
     if len(passed) == 1 and (revision := passed.pop()):
-        done = NotificationCondition(NotificationEvent.ROLLOUT_DONE, revision=revision)
-        conditions[done] = ""
+        conditions[NotificationCondition(NotificationEvent.ROLLOUT_DONE, revision=revision)] = ""
     return conditions
 
 
@@ -79,8 +76,7 @@ def group_transitions(began: Mapping[NotificationCondition, str]) -> Iterator[Tr
         groups.setdefault(key, {})[condition.variant] = sentence
     for (event, stage, revision), sentences in groups.items():
         names = tuple(name for name in sentences if name)
-        detail = next(iter(sentences.values()))
-        message = describe_transition(event, revision, stage, names, detail)
+        message = describe_transition(event, revision, stage, names, next(iter(sentences.values())))
         yield Transition(event, stage, revision, names, message)
 
 

@@ -173,8 +173,7 @@ class Notifier:
             state = self._state = replace(self._state, waiting=kept)
         due_by_name: dict[str, list[WaitingEvent]] = {}
         for event in state.waiting:
-            pause = state.pauses.get(event.target)
-            if pause is None or pause.until <= now:
+            if (pause := state.pauses.get(event.target)) is None or pause.until <= now:
                 due_by_name.setdefault(event.target, []).append(event)
         batches = {name: events[:MAX_BATCH] for name, events in due_by_name.items()}
         results = self._sender.send(
@@ -234,8 +233,7 @@ class Notifier:
 
     def _write_state(self) -> None:
         """Write the file. Where nothing can be written, the next process knows no state."""
-        data = write_json(self._state, order="deterministic")
-        write_cache_file(self._path, data, self._version)
+        write_cache_file(self._path, write_json(self._state, order="deterministic"), self._version)
 
     def _drop(self, waiting: Iterable[WaitingEvent]) -> None:
         for event in waiting:

@@ -73,8 +73,7 @@ class DownstreamEditDetector:
             return variant
         location = home.repository_state.identity, home.path
         key = tree, published_line.tree, home.repository_state.vendor_head
-        memoized = self._memo.get(location)
-        if memoized is None or memoized[0] != key:
+        if (memoized := self._memo.get(location)) is None or memoized[0] != key:
             reader = histories.open_reader(home.repository_state.remote)
             inspection = _EditInspection(variant, published_line, tree, reader)
             reverted = inspection.find_revert(histories.memo)
@@ -221,8 +220,7 @@ def find_tag_problems(variant: ObservedVariant) -> Iterator[tuple[Reason, str]]:
 
     Only for published variants: the push that publishes makes the tag.
     """
-    published_line = variant.published
-    if published_line is None or variant.is_unrecorded:
+    if (published_line := variant.published) is None or variant.is_unrecorded:
         return
     repository_state = variant.package_location.repository_state
     if repository_state.failure is not None or not repository_state.pushes_tags:

@@ -148,10 +148,9 @@ def remove_by_level(
         if it.repository_state is not None and it.state.identity in candidates
     ]
     states = [it for _, it in _read_states(world, policy_result, declared, places).values()]
-    emptied = find_emptied_repositories(
+    if emptied := find_emptied_repositories(
         trailer_owner(policy_result.resolved_policy), status, states, named
-    )
-    if emptied:
+    ):
         _execute(world, build_removal_pass(world, policy_result, (), at, emptied))
 
 
@@ -209,8 +208,7 @@ def find_removals(
                 reason="UnknownRepository",
                 remedy=REPOSITORY_REMEDY,
             )
-        recorded_stage = status_line.stage if status_line is not None else ""
-        stage = orphan_stages.get(variant, recorded_stage)
+        stage = orphan_stages.get(variant, status_line.stage if status_line is not None else "")
         removals.append(
             complete_removal(
                 PackageRemoval(
@@ -414,8 +412,7 @@ def _plan_sets(
         ),
     )
     for (_, ref), group in wanted.items():
-        branch_hold = find_branch_hold(group[0].state, ref, group[0].repository)
-        if branch_hold is not None:
+        if (branch_hold := find_branch_hold(group[0].state, ref, group[0].repository)) is not None:
             raise InvalidInput(branch_hold.message, reason=branch_hold.reason)
         [plan] = reviews.complete_plans([add_removals(owner, group)])
         if plan.merges_branch:

@@ -191,9 +191,7 @@ class _Search:
         if len(group) == 1:
             return [group]
         refused_before = [it for it in group if not it.members.isdisjoint(self.recorded)]
-        publications = [it for it in group if it.publishes]
-        half = group[: len(group) // 2]
-        parts = (refused_before, publications, half)
+        parts = (refused_before, [it for it in group if it.publishes], group[: len(group) // 2])
         first = next(it for it in parts if 0 < len(it) < len(group))
         split = [tuple(first), tuple(it for it in group if it not in first)]
         return split[::-1] if first is refused_before else split

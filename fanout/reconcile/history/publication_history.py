@@ -101,8 +101,7 @@ class PublicationMemo(Value):
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
     ) -> PublicationStatement | None:
         """Return the statement about a publication, or None if there is none."""
-        newest = repository_state.last_statements
-        if newest and newest not in self.statements:
+        if (newest := repository_state.last_statements) and newest not in self.statements:
             by_key: dict[_StatementKey, PublicationStatement] = {}
             for _, message in list_statements(reader, newest):
                 for statement in message.statements:
@@ -131,8 +130,7 @@ class PublicationMemo(Value):
         self, reader: ObjectReader, repository_state: RepositoryState, path: str, number: int
     ) -> str:
         """Return the commit of a publication by its tag, else by its statement, else ""."""
-        tagged = repository_state.refs.get(tag_ref(path, number), "")
-        if tagged:
+        if tagged := repository_state.refs.get(tag_ref(path, number), ""):
             return tagged
         statement = self.find_statement(reader, repository_state, path, number)
         return statement.merge if statement is not None else ""
@@ -149,8 +147,7 @@ class PublicationHistory(Value):
 
     def list_revisions(self) -> tuple[str, ...]:
         """Return the revision of each publication that is on the branch, newest first."""
-        lacks_commits = self._lacks_commits()
-        publications = self._list_by_commits() if lacks_commits else self._list_by_numbers()
+        publications = self._list_by_commits() if self._lacks_commits() else self._list_by_numbers()
         return tuple(publication.revision for publication, _, _ in publications)
 
     def describe_numbered(self, number: int) -> PublishedLine | None:
@@ -260,8 +257,7 @@ class PublicationHistory(Value):
             self.recorded_number,
             int(self.spec.path in self.repository_state.published_renderings),
         )
-        commits = {self._find_commit(number) for number in numbers}
-        return len(commits - {""}) < newest_number
+        return len({self._find_commit(number) for number in numbers} - {""}) < newest_number
 
     def _list_by_commits(self) -> Iterator[tuple[EarlierPublication, str, str]]:
         """Yield publications by the branch commits that merged a draft of the variant."""
@@ -299,8 +295,7 @@ class PublicationHistory(Value):
     def _read_publication(
         self, number: int
     ) -> tuple[str, PackageStatement | None, EarlierPublication | None]:
-        commit = self._find_commit(number)
-        if not commit or not self.reader.has(commit):
+        if not (commit := self._find_commit(number)) or not self.reader.has(commit):
             return "", None, None
         statement = self.memo.find_statement(
             self.reader, self.repository_state, self.spec.path, number

@@ -232,8 +232,7 @@ def find_active_rollback(
 
 def _active_rollbacks(subject: RollbackSubject, variants: Iterable[str]) -> list[Pin]:
     """Return the active rollbacks of the stage (variant "") or of variants in it."""
-    facts = subject.facts
-    if facts is None:
+    if (facts := subject.facts) is None:
         return []
     rollbacks = ActiveDecisions(facts.records.decisions, facts.now, facts.variants).rollbacks
     pins = (rollbacks.find_pin(subject.stage, variant) for variant in variants)

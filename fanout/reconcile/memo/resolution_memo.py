@@ -88,8 +88,7 @@ def _list_terms(resolved_policy: ResolvedPolicy) -> Iterator[_Term]:
     for spec in resolved_policy.variants:
         for injector in spec.injectors:
             yield _NAME, spec.namespace, injector.name
-    policy = resolved_policy.upstream_policy
-    if policy is None:
+    if (policy := resolved_policy.upstream_policy) is None:
         return
     for selector in _object_selectors(policy):
         kind = (group_of(selector.api_version), selector.kind)

@@ -121,8 +121,7 @@ def read_set(
         }
         return None if stated.packages and not packages else replace(stated, packages=packages)
 
-    commits = read_commits(reader, tip, target_head, select)
-    if commits is None:
+    if (commits := read_commits(reader, tip, target_head, select)) is None:
         return _describe_other(reader, ref, tip, target_head, writer)
     contents, is_shared = _Contents.collect(commits), scope_of(ref) is SetScope.STAGE
     [stated, *_] = [it.stated for it in commits if it.stated is not None]
@@ -137,8 +136,7 @@ def read_set(
     # directories of each draft would dominate a pass.
     if is_edited or commits[0].commit.committer != writer:
         # What people put back on a branch of removals is not removed: it is to be as it was.
-        restored = {path for path in contents.removed if trees[path] is not None}
-        own_paths = trees.keys() - restored
+        own_paths = trees.keys() - {path for path in contents.removed if trees[path] is not None}
         faults = contents.find_outside_changes(
             reader, tip, target_head, stated.base, own_paths, writer
         )
@@ -208,8 +206,7 @@ def read_commits(
         ):
             return commits if base else None
         commit = reader.commit(oid)
-        stated = parse_message(commit.message)
-        if stated is not None:
+        if (stated := parse_message(commit.message)) is not None:
             stated = select(commit, stated)
         if stated is not None and base not in ("", stated.base):
             return None
@@ -256,8 +253,7 @@ def _is_of_target(reader: ObjectReader, commit: str, *, tip: str, target_head: s
     for _ in range(_MAX_TARGET_COMMITS):
         if oid == commit:
             return True
-        parents = reader.commit(oid).parents
-        if not parents:
+        if not (parents := reader.commit(oid).parents):
             return False
         oid = parents[0]
     return True  # nothing is written over what might be of others
@@ -386,5 +382,4 @@ def _list_people(commit: Commit) -> set[str]:
 
 
 def _read_files(reader: ObjectReader, tree: str) -> PackageFiles:
-    files = reader.files(tree).items()
-    return {path: (entry.mode, data) for path, (entry, data) in files}
+    return {path: (entry.mode, data) for path, (entry, data) in reader.files(tree).items()}

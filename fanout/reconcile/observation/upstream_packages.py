@@ -269,8 +269,7 @@ def find_origin(
             )
             return replace(variant, obstacle=Hold(Reason.PATH_TAKEN, sentence, who=maintainers))
         with git.reader(remote) as reader:
-            is_known = reader.has(lock.commit)
-            tree = reader.paths(lock.commit, [path])[path].tree if is_known else None
+            tree = reader.paths(lock.commit, [path])[path].tree if reader.has(lock.commit) else None
         if tree is None:
             raise InvalidInput(
                 f"no branch or tag of {remote.url} contains commit {lock.commit} with {path}",

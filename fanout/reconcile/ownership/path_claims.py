@@ -97,8 +97,7 @@ class PathClaims(Value):
                 claims_by_id[id(repository)] = claims_by_access.setdefault(access, [])
                 policies_by_access.setdefault(access, set()).add(policy.records_key)
             for variant in policy.variants:
-                claims = claims_by_id.get(id(policy.repositories[variant.name]))
-                if claims is not None:
+                if (claims := claims_by_id.get(id(policy.repositories[variant.name]))) is not None:
                     claims.append((policy.place_by_variant[variant.name], variant))
         accesses_by_url = group_pairs((it[0], it) for it in sorted(claims_by_access))
         shared = (group for group in accesses_by_url.values() if len(group) > 1)

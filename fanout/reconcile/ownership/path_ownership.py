@@ -364,8 +364,7 @@ class PathOwnershipIndex(Value, kw_only=True):
         former = self.former_by_policy.get(resolved_policy.subject, {}).values()
         located: dict[str, LocatedRepository] = {}
         for it in (*resolved_policy.distinct_repositories, *(it for it, _ in former)):
-            state = repository_states.get(repository_key(it))
-            if state is not None:
+            if (state := repository_states.get(repository_key(it))) is not None:
                 located[repository_place(it)] = LocatedRepository(it.metadata.name, state)
         own_states = {id(it.state) for it in located.values()}
         return PathOwnership(

@@ -92,8 +92,7 @@ def _read_publisher(reader: ObjectReader, oid: str) -> str:
             return message_line.removeprefix(_POLICY_TRAILER_PREFIX).strip()
     for parent in commit.parents[1:]:
         message = reader.commit(parent).message if reader.has(parent) else ""
-        draft = parse_message(message)
-        if draft is not None:
+        if (draft := parse_message(message)) is not None:
             return draft.policy
     return ""
 

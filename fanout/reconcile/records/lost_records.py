@@ -92,8 +92,7 @@ def count_other_branches(policy_state: PolicyRecords) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        lost_branch = policy_state.lost_branch
-        if lost_branch is None:
+        if (lost_branch := policy_state.lost_branch) is None:
             raise
         raise InvalidInput(
             f"{error.problem}; {lost_branch.repository} has no branch {lost_branch.branch}, but"
@@ -181,8 +180,7 @@ def _find_activity(
                 yield repository_state, f"its draft {draft.ref.removeprefix('refs/heads/')}"
     trailer = f"{Trailer.POLICY.value}: {owner}"
     for variant in variants:
-        number = variant.repository_state.publication_numbers.get(variant.spec.path, 0)
-        if not number:
+        if not (number := variant.repository_state.publication_numbers.get(variant.spec.path, 0)):
             continue
         artifact = f"its publication {variant.spec.path}/v{number}"
         statement = variant.repository_state.find_statement(variant.spec.path)
@@ -248,8 +246,7 @@ def compare_with_publication(
     ):
         return variant
     history = histories.open(variant)
-    newest = history.find_newest(baseline.now)
-    if newest is None or newest.merge == published.merge:
+    if (newest := history.find_newest(baseline.now)) is None or newest.merge == published.merge:
         return variant
     grant = variant.status_line.grant
     # Only a publication after the recorded one can be missing because records were restored.
@@ -269,8 +266,7 @@ def mark_missing_records(
     variant: ObservedVariant, baseline: RecordBaseline, open_reader: OpenReader
 ) -> ObservedVariant:
     """Return the recovered variant, marked if records of its release are missing."""
-    published = variant.published
-    if published is None or not published.merge:
+    if (published := variant.published) is None or not published.merge:
         return variant
     commit = open_reader(variant.repository_state.remote).commit(published.merge)
     record_name = parse_last_record(commit.message)
@@ -289,8 +285,7 @@ def refuse_rewound_branch(inputs: PolicyInputs) -> None:
         f"{policy_state.rewound.branch} was reset: it does not contain commit"
         f" {policy_state.rewound.last_seen[:12]}, its last known head"
     )
-    sentences = describe_missing_records(policy_state.rewound)
-    if sentences:
+    if sentences := describe_missing_records(policy_state.rewound):
         problem += f"; missing: {'; '.join(sentences[:_MAX_LISTED])}"
         if len(sentences) > _MAX_LISTED:
             problem += f" and {len(sentences) - _MAX_LISTED} more"

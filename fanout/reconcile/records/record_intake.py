@@ -110,8 +110,7 @@ class RecordIntake:
             if listing.admission_problem is not None:  # all records wait
                 intake.write(item, _build_state(listing.admission_problem, now))
             elif (error := _find_refusal(item, listing.admitted_since)) is not None:
-                refused = _build_state(error, item.created_at)
-                intake.write(item, replace(refused, is_refused=True))
+                intake.write(item, replace(_build_state(error, item.created_at), is_refused=True))
             else:
                 waiting.setdefault(item.key, []).append(item)
         keys = sorted(waiting)

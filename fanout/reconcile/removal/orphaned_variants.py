@@ -68,8 +68,7 @@ def find_removal_doubt(
     if policy is None or policy.is_being_deleted:
         return None
     # Expressions that fail are not among these: their targets are present, by their keys.
-    source = next(declared.find_unusable_targets(policy), "")
-    if source:
+    if source := next(declared.find_unusable_targets(policy), ""):
         sentence = f"a target may be in a declaration that cannot be used: {source}"
         owner = "the owner of the objects (`fanout validate` reports their errors)"
         return Hold(Reason.INVALID_OBJECT, sentence, owner)
@@ -77,8 +76,7 @@ def find_removal_doubt(
     # afterwards, and none of them was removed by a person.
     created = policy.metadata.creation_timestamp
     for entry in policy.spec.targets:
-        selector = entry.object_selector
-        if selector is None or created is None:
+        if (selector := entry.object_selector) is None or created is None:
             continue
         defined = declared.definition_times.get((group_of(selector.api_version), selector.kind))
         if defined is None or defined < created + INSTALLATION_TIME:
@@ -302,9 +300,7 @@ def _draft_removals(
     if hold is None and not publish:
         sentence = "this pass only writes drafts; a sweep removes the package"
         hold = Hold(Reason.SWEEP_AWAITED, sentence)
-    for removal in removals:
-        if removal.awaits_review:
-            yield replace(removal, hold=hold)
+    yield from (replace(it, hold=hold) for it in removals if it.awaits_review)
 
 
 def _build_removals(
@@ -318,7 +314,6 @@ def _build_removals(
     `drafts` is by key of the repository.
     """
     owner = trailer_owner(inputs.resolved_policy)
-    keeps_package = inputs.resolved_policy.orphans_packages
     needs_approvals = bool(find_approvals(stage_rules, orphan.stage))
     removals = []
     for location in orphan.locations:
@@ -335,7 +330,7 @@ def _build_removals(
                     repository_state=repository.state if repository is not None else None,
                     repository=repository.repository if repository is not None else "",
                     path=location.place[1],
-                    keeps_package=keeps_package,
+                    keeps_package=inputs.resolved_policy.orphans_packages,
                     left_line=location.left_line,
                 ),
                 owner,
@@ -377,8 +372,7 @@ def _lost_branch_hold(removals: Sequence[PackageRemoval], git: GitStore) -> Hold
     """
     for removal in removals:
         state, published = removal.repository_state, removal.published
-        tree = removal.path_state.tree
-        if state is None or published is None or tree == published.tree:
+        if state is None or published is None or removal.path_state.tree == published.tree:
             continue
         if not state.head:
             return missing_branch_hold(state, removal.repository, is_published=True)

@@ -198,8 +198,7 @@ def resolve_policies(
     }
 
     def resolve(declaration: UpstreamPolicy | PackageVariant) -> ResolvedPolicy:
-        key = declaration_key(declaration)
-        if key in unchanged:
+        if (key := declaration_key(declaration)) in unchanged:
             return previous_by_key[key]
         if declaration.is_being_deleted:
             # Without targets and upstream: no expression, and no repository of theirs, can hold

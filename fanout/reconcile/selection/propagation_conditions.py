@@ -118,8 +118,7 @@ class PropagationConditions:
                         self._row_key(request.text, variables)
                     ] = variables
             for text, row_by_key in rows_by_text.items():
-                rows = list(row_by_key.values())
-                [answers] = self.sandbox.evaluate([text], rows, self._budget)
+                [answers] = self.sandbox.evaluate([text], list(row_by_key.values()), self._budget)
                 for part, answer in zip(row_by_key, answers, strict=True):
                     self._answers[text, part] = answer
                     if (

@@ -22,8 +22,7 @@ def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -
     """Yield an error for each Repository with a forge that is not listed, or is another program."""
     listed = {host.host: host for host in hosts}
     for repository in declared.repositories:
-        wanted = repository.spec.forge.type
-        if wanted is ForgeType.NONE:
+        if (wanted := repository.spec.forge.type) is ForgeType.NONE:
             continue
         where = declared.where(repository, "spec.url")
         try:
@@ -31,8 +30,7 @@ def find_forge_findings(declared: DeclaredObjects, hosts: Sequence[ForgeHost]) -
         except InvalidInput as error:
             yield Finding(where, error.problem, error.remedy)
             continue
-        host = listed.get(name)
-        if host is None:
+        if (host := listed.get(name)) is None:
             yield Finding(
                 where,
                 f"the host {name} is not configured as a forge",
@@ -51,13 +49,12 @@ def find_closed_namespaces(
     """Yield a warning for each check whose object is in a namespace that it may not read."""
     for policy in declared.policies:
         own_namespace = policy.metadata.namespace
-        checks = (
+        for field, check in (
             (f"spec.stages[{index}].{section}[{number}]", check)
             for index, stage in enumerate(policy.spec.stages)
             for section, own in (("requires", stage.requires), ("verification", stage.verification))
             for number, check in enumerate(own)
-        )
-        for field, check in checks:
+        ):
             namespace = check.object.namespace if check.object is not None else None
             if namespace and namespace not in (own_namespace, *readable_namespaces):
                 where = declared.where(policy, f"{field}.object.namespace")

@@ -274,8 +274,7 @@ def _find_target_problems(
 def find_closed_windows(declared: DeclaredObjects, now: datetime) -> Iterator[Finding]:
     """Yield a warning for each PromotionPolicy whose windows never open from `now` on."""
     for promotion in declared.promotions:
-        calendars = build_calendars([promotion])
-        if not calendars:
+        if not (calendars := build_calendars([promotion])):
             continue
         state = compute_window_state(calendars, now)
         if not state.open and state.until is None:

@@ -63,8 +63,7 @@ class DeclaredCode(NamedTuple):
         if check_match := _CHECK_PATTERN.search(self.field):
             answer = (ANSWERS[check_match[1]],) if check_match[2] in _ANSWER_FIELDS else ()
             return (*answer, *_CHECK_VARIABLES)
-        first = self.field.endswith(".downstream.repositoryExpr")
-        return FIRST_VARIABLES if first else VARIABLES
+        return FIRST_VARIABLES if self.field.endswith(".downstream.repositoryExpr") else VARIABLES
 
 
 def find_unknown(code: DeclaredCode, names: Collection[str]) -> tuple[str, str] | None:
@@ -159,8 +158,7 @@ def find_code_faults(
 
 
 def _walk_fields(value: object, path: str) -> Iterator[DeclaredCode]:
-    check_match = _CHECK_PATTERN.search(path)
-    if check_match and check_match[2] in ("headers", "body"):
+    if (check_match := _CHECK_PATTERN.search(path)) and check_match[2] in ("headers", "body"):
         return  # sent as written, never evaluated
     if isinstance(value, dict):
         for name, child in value.items():

@@ -73,8 +73,7 @@ def parse_field_path(text: str) -> tuple[PathPart, ...]:
             if part.startswith("[") and part.endswith("]"):
                 key, equals, value = part[1:-1].partition("=")
             if not key and not equals:
-                problem = f"the field path {text} has an empty part"
-                raise InvalidInput(problem, remedy="remove it")
+                raise InvalidInput(f"the field path {text} has an empty part", remedy="remove it")
             parts.append(ElementMatch(key, value) if equals else key)
             part = ""
         else:
@@ -104,8 +103,7 @@ def find_deepest_path(value: object, parts: tuple[PathPart, ...]) -> Path:
     """Return the path of the deepest existing value on the field path."""
     path: Path = ()
     for part in parts:
-        keys = _matching_keys(value, part)
-        if not keys:
+        if not (keys := _matching_keys(value, part)):
             break
         path = (*path, keys[0])
         value = get_value(value, (keys[0],))
@@ -138,8 +136,7 @@ def plan_creation(value: object, parts: tuple[PathPart, ...]) -> Iterator[tuple[
     for depth, part in enumerate(parts):
         if part == ANY_ELEMENT:
             raise UnfitObject(path, "[*] cannot create an element", "select one element by name")
-        keys = _matching_keys(value, part)
-        if keys:
+        if keys := _matching_keys(value, part):
             path = (*path, keys[0])
             value = get_value(value, (keys[0],))
             continue
@@ -189,8 +186,7 @@ def parse_label_selector(text: str) -> tuple[LabelRequirement, ...]:
         return ()
     while position < len(text):
         # The values in parentheses contain commas, so the text cannot be split at them beforehand.
-        match = _REQUIREMENT.match(text, position)
-        if match is None:
+        if (match := _REQUIREMENT.match(text, position)) is None:
             raise InvalidInput(
                 f"{text!r} is not a label selector",
                 remedy="write it like app=web,tier in (a,b),!canary",
@@ -361,8 +357,7 @@ def _parse_selector(row: Mapping[str, Any], config_field: str) -> ReplacementSel
 
 def _parse_options(row: Mapping[str, Any], config_field: str) -> ReplacementOptions:
     config_field = f"{config_field}.options"
-    keys = ("delimiter", "index", "create")
-    options = _require_map(row.get("options") or {}, config_field, keys)
+    options = _require_map(row.get("options") or {}, config_field, ("delimiter", "index", "create"))
     return ReplacementOptions(
         _get_typed(options, config_field, "delimiter", str, ""),
         _get_typed(options, config_field, "index", int, 0),
@@ -395,8 +390,7 @@ def _require_map(
 
 
 def _get_typed(row: Mapping[str, Any], config_field: str, key: str, kind: type[T], default: T) -> T:
-    value = row.get(key)
-    if value is None:
+    if (value := row.get(key)) is None:
         return default
     if type(value) is not kind:
         words: dict[type, str] = {str: "a string", int: "a whole number", bool: "true or false"}

@@ -230,8 +230,7 @@ class _Config(Value):
 
     def changes(self, visible: VisibleObject, facts: PackageFacts) -> Iterator[Change]:
         item, renamed = visible.value, facts.survey
-        identity = _with_default_namespace(declared_identity(item))
-        if identity in renamed:
+        if (identity := _with_default_namespace(declared_identity(item))) in renamed:
             yield _NAME, self.rename(identity[3])
         # Only names of objects in the package are followed: a Secret that is created by other
         # means keeps the name by which it is referenced.

@@ -76,8 +76,7 @@ def find_fields(fields: tuple[FieldSpec, ...], item: Object) -> Iterator[tuple[P
     """
     for field in fields_of_kind(fields, str(item.get("apiVersion", "")), str(item.get("kind", ""))):
         for path, value in walk_path(item, field.existing_path, ()):
-            present = get_value(value, field.created_path)
-            yield (*path, *field.created_path), present
+            yield (*path, *field.created_path), get_value(value, field.created_path)
 
 
 def walk_path(

@@ -75,8 +75,7 @@ def _configure(config: Object) -> _Config:
 
 
 def _parse_flag(data: dict[str, str], key: str) -> bool:
-    text = data.pop(key, "").strip().lower()
-    if text not in (*_TRUE_TEXTS, *_FALSE_TEXTS):
+    if (text := data.pop(key, "").strip().lower()) not in (*_TRUE_TEXTS, *_FALSE_TEXTS):
         raise InvalidInput(
             f"data.{key}: {text!r} is not a boolean", remedy="write 'true' or 'false'"
         )

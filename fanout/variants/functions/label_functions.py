@@ -109,8 +109,7 @@ class _Entries(Value):
         """
         is_own_kind = is_function_kind(config, kind)
         place = field if is_own_kind else "data"
-        values = parse_texts(config.get(place), place)
-        if not values:
+        if not (values := parse_texts(config.get(place), place)):
             remedy = f"add at least one {field.removesuffix('s')}"
             raise InvalidInput(f"no {field} are given", remedy=remedy)
         check_words([key for key, _ in values], LABEL_KEY)

@@ -153,8 +153,7 @@ def matches_path(path: Sequence[str], pattern: Sequence[str]) -> bool:
                     next_positions.add(position)
                 elif _matches_element(element, pattern[position]):
                     next_positions.add(position + 1)
-        positions = _skip_empty_globs(next_positions, pattern)
-        if not positions:
+        if not (positions := _skip_empty_globs(next_positions, pattern)):
             return False
     return len(pattern) in positions
 
@@ -202,8 +201,7 @@ def compile_glob(text: str) -> Regex:
         elif char == "?":
             expression += "[^/]"
         elif char == "[":
-            end = text.find("]", position + 2)
-            if end < 0:
+            if (end := text.find("]", position + 2)) < 0:
                 raise InvalidInput(f"in {text!r} a [ is not closed", remedy="close it")
             char_class = text[position:end]
             negated = char_class[0] in "^!"

@@ -61,10 +61,8 @@ class _Config(Value):
         for path, image in self.find_images(item):
             if image is MISSING:
                 yield path, self.replace_image(self.name)
-            elif isinstance(image, str):
-                new_image = self.replace_image(image)
-                if new_image != image:
-                    yield path, new_image
+            elif isinstance(image, str) and (new_image := self.replace_image(image)) != image:
+                yield path, new_image
 
     def depends_on(self, item: VisibleObject) -> Iterator[object]:
         """Yield the images, and the one to be replaced."""
@@ -82,9 +80,7 @@ class _Config(Value):
 def _split_image(image: str) -> tuple[str, str, str]:
     """Return name (with a registry's port), tag and digest, the latter with their separators."""
     untagged, separator, digest = image.partition("@")
-    slash = untagged.rfind("/") + 1
-    colon = untagged.find(":", slash)
-    if colon < 0:
+    if (colon := untagged.find(":", untagged.rfind("/") + 1)) < 0:
         return untagged, "", separator + digest
     return untagged[:colon], untagged[colon:], separator + digest
 
@@ -94,8 +90,7 @@ def _configure(config: Object) -> _Config:
     is_own_kind = is_function_kind(config, "SetImage")
     field = "image" if is_own_kind else "data"
     values = parse_fields(config.get(field), field, setting_names)
-    name = values.get("name", "")
-    if not name or _split_image(name) != (name, "", ""):
+    if not (name := values.get("name", "")) or _split_image(name) != (name, "", ""):
         problem = "has a tag or a digest" if name else "is missing"
         raise InvalidInput(f"{field}.name {problem}", remedy="name the image to be replaced")
     given_settings = [key for key in setting_names[1:] if values.get(key)]

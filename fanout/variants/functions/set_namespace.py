@@ -68,8 +68,7 @@ class _Config(Value):
                     and self.replaces(namespace)
                 ):
                     yield ("subjects", index, "namespace"), self.namespace
-        depends = mapping(meta.get("annotations")).get(DEPENDS_ON)
-        if depends and facts.namespaced:
+        if (depends := mapping(meta.get("annotations")).get(DEPENDS_ON)) and facts.namespaced:
             yield from self.dependency_changes(str(depends), facts)
 
     def dependency_changes(self, text: str, facts: PackageFacts) -> Iterator[Change]:
@@ -87,8 +86,7 @@ class _Config(Value):
                 references[index] = reference.replace(
                     f"/namespaces/{namespace}/", f"/namespaces/{self.namespace}/"
                 )
-        new_text = ",".join(references)
-        if new_text != text:
+        if (new_text := ",".join(references)) != text:
             yield ("metadata", "annotations", DEPENDS_ON), new_text
 
     def depends_on(self, visible: VisibleObject) -> Iterator[object]:
@@ -113,15 +111,11 @@ def _configure(config: Object) -> _Config:
         values = mapping(config.get("data"))
         config_name = mapping(config.get("metadata")).get("name")
         key = "name" if config_name == CONTEXT_NAME and not values.get("namespace") else "namespace"
-    namespace = values.get(key)
-    if namespace is not None and not isinstance(namespace, str):
+    if (namespace := values.get(key)) is not None and not isinstance(namespace, str):
         raise InvalidInput(f"{key} is not a string", remedy="put the value in quotes")
     if not namespace or not _LABEL.match(namespace):
-        problem = (
-            f"{namespace!r} is not a valid namespace name" if namespace else f"{key} is missing"
-        )
         raise InvalidInput(
-            problem,
+            f"{namespace!r} is not a valid namespace name" if namespace else f"{key} is missing",
             remedy="use at most 63 lower case letters, digits and dashes, with no dash at either"
             " end",
         )

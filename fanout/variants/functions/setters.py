@@ -45,10 +45,8 @@ _SETTER = re.compile(r"\$\{([^}]*)\}")
 def find_setter_patterns(text: ObjectText) -> Iterator[tuple[Path, str]]:
     """Yield the patterns of an object, each with the path of its value."""
     for path, comment in text.comments().items():
-        if comment.startswith(SETTER_PREFIX):
-            pattern = comment[len(SETTER_PREFIX) :].strip()
-            if pattern:
-                yield path, pattern
+        if comment.startswith(SETTER_PREFIX) and (pattern := comment[len(SETTER_PREFIX) :].strip()):
+            yield path, pattern
 
 
 def setter_names(pattern: str) -> tuple[str, ...]:
@@ -110,11 +108,9 @@ def _apply_changes(
         if value is MISSING or not any(name in values for name in setter_names(pattern)):
             continue
         if isinstance(value, list):
-            name = single_setter(pattern)
-            if not name:
+            if not (name := single_setter(pattern)):
                 raise UnfitObject(path, f"{pattern} is not a setter of a list", "name one setter")
-            list_elements = parse_elements(values[name])
-            if list_elements is None:
+            if (list_elements := parse_elements(values[name])) is None:
                 raise UnfitObject(path, f"{name} is not a list", "write a list as YAML")
             yield path, list_elements
         elif not isinstance(value, dict):
@@ -232,8 +228,7 @@ class _NewSetters(KeyedValue):
             return
         texts = [object_text.spelling((*path, at)).text for at in range(len(value))]
         list_elements = tuple(sorted(text for text in texts if text is not None))
-        setter_name = self.names_by_elements.get(list_elements, "")
-        if setter_name and None not in texts:
+        if (setter_name := self.names_by_elements.get(list_elements, "")) and None not in texts:
             yield path, f"${{{setter_name}}}", spelling.has_comment_room
         for at, child in enumerate(value):
             yield from self.find_setters(child, (*path, at), object_text)
@@ -247,8 +242,7 @@ def _configure_create(config: Object) -> _NewSetters:
             raise InvalidInput(
                 f"data.{name} is not a valid setter", remedy="write a name without } and a value"
             )
-        elements = _parse_elements(name, text)
-        if elements is None:
+        if (elements := _parse_elements(name, text)) is None:
             scalars.setdefault(text, name)
         else:
             lists.setdefault(elements, name)
