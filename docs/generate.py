@@ -123,8 +123,8 @@ def _build_forges() -> Iterator[str]:
     """Yield the abilities of the clients of forges."""
     yield "# Forges\n\nGenerated from the program by `make docs`.\n"
     yield "A forge is the program that hosts a repository and its pull requests. All that a client"
-    yield "must have beside pull requests are labels and requests for reviews. All else is an ability:"
-    yield "where it is missing, fanout does without it, or says why it holds.\n"
+    yield "must have beside pull requests are labels and requests for reviews. All else is an"
+    yield "ability: where it is missing, fanout does without it, or says why it holds.\n"
     yield f"| ability | {' | '.join(_FORGES)} |\n|---|{'---|' * len(_FORGES)}"
     for ability in _ABILITIES:
         words = (ability.__doc__ or "").partition("\n")[0].removeprefix("Ability of a forge to ")
@@ -138,8 +138,9 @@ def _build_forges() -> Iterator[str]:
     yield "| add pull requests to a merge queue (`merge: Queue`) | no | no |"
     yield "\nGitea is tried on a real one (1.26); Forgejo has the same API and is not tried."
     yield "GitHub is tried on a double of its published description of 2026-03-10. GitLab is not"
-    yield "supported yet. The guides for [Gitea](../guides/gitea.md) and [GitHub](../guides/github.md)"
-    yield "describe accounts, rights and rules; [rate limits](rate-limits.md) are a page of their own."
+    yield "supported yet. The guides for [Gitea](../guides/gitea.md) and for"
+    yield "[GitHub](../guides/github.md) describe accounts, rights and rules;"
+    yield "[rate limits](rate-limits.md) are a page of their own."
     yield ""
 
 

@@ -107,7 +107,7 @@ class GitHubForge:
         return "" if viewer is None else viewer.text("login")
 
     def identify(self, login: str) -> ForgeIdentity:
-        """Return the account of fanout; what acts for an App has a shorter login in GraphQL."""
+        """Return the account of fanout; shorter logins of GraphQL are written as REST has them."""
         return ForgeIdentity(login)
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:

@@ -8,12 +8,8 @@ import pytest
 from gitea_server import ADMIN, Gitea, await_condition
 from request_contents import COMMIT, HOSTILE_NAMES, build_content, build_hostile
 
-from fanout.plan.pull_requests.request_text import (
-    MAX_TEXT,
-    format_request,
-    needs_update,
-    replace_own_text,
-)
+from fanout.plan.pull_requests.request_layout import MAX_TEXT
+from fanout.plan.pull_requests.request_text import format_request, needs_update, replace_own_text
 
 pytestmark = pytest.mark.forge
 

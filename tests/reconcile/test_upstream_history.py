@@ -122,8 +122,8 @@ def test_commits_are_those_that_git_finds(history: History, seed: int):
         expected = set()
         for line in listed.splitlines():
             commit, *parents = [history.commits.index(it) for it in line.split()]
-            before = [contents[it][0] for it in parents] or [None]
-            if contents[commit][0] not in before:
+            before = [contents[it][0] for it in parents]
+            if not before or contents[commit][0] not in before:
                 expected.add(commit)
         span = history.read(old, new)
         if listed:
