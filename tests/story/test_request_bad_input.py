@@ -172,7 +172,10 @@ def test_the_head_branch_decides_whose_a_request_is(fleet: ForgeFleet):
     own, other = fleet.requests("edge")
     assert (own["state"], other["state"]) == ("open", "open")
     assert own["body"].startswith("It is mine.\n")
-    assert text.strip() in own["body"]
+    # Its own part is back, with the stages as they are by now.
+    begin, opening_sentence, *_ = text.strip().split("\n\n")
+    assert f"{begin}\n\n{opening_sentence}\n\n" in own["body"]
+    assert own["body"].count("<!-- fanout install=") == 1
     assert (other["number"], other["body"], other["title"]) == (theirs, text, "mine")
     fleet.merge("edge", 1)
     sweep(fleet, 2)
