@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from fanout.api.promotion_policy import MergeStyle
-from fanout.errors import Conflict, FanoutError, Unavailable
-from fanout.forge.answer_fields import AnswerObject, MalformedAnswer, answer_objects
-from fanout.forge.forge_call import ForgeCall, ForgeResponse
+from fanout.errors import Conflict, FanoutError
+from fanout.forge.answer_fields import AnswerObject, MalformedAnswer
+from fanout.forge.api_client import ApiClient, message_of
 from fanout.forge.forge_http import ForgeHttp
 from fanout.plan.observation.branch_rules import BranchFacts, RequiredStatus
 from fanout.plan.observation.forge_identity import ForgeIdentity
@@ -44,7 +44,6 @@ Result = TypeVar("Result")
 _DRAFT_PREFIX = "WIP: "
 _DRAFT_PREFIXES = re.compile(r"(?i)^(?:WIP:|\[WIP\])\s*")  # Gitea's default setting
 _PAGE_SIZE = 50  # the most that Gitea gives by default
-_MAX_PAGES = 200
 _LABEL_COLOR = "#1d76db"
 _TEAM_PREFIX = "team/"
 _STYLE_SETTINGS = {
@@ -73,7 +72,7 @@ class GiteaForge:
     def __init__(self, http: ForgeHttp, policy: str = "") -> None:
         """Create a client whose calls count for a policy."""
         self._http = http
-        self._policy = policy
+        self._client = ApiClient(http, policy, ("limit", _PAGE_SIZE))
 
     @property
     def host(self) -> str:
@@ -102,7 +101,7 @@ class GiteaForge:
 
     def login(self) -> str:
         """Return the login of the account that fanout has on the host."""
-        return self._one(("user",), lambda answer: answer.text("login"))
+        return self._client.read_one(("user",), lambda answer: answer.text("login"))
 
     def identify(self, login: str) -> ForgeIdentity:
         """Return the account of a login: Gitea has one name for it, in any case."""
@@ -110,7 +109,7 @@ class GiteaForge:
 
     def repository(self, name: RepositoryName) -> RepositoryFacts:
         """Return the settings of a repository."""
-        return self._one(_path(name), _read_repository)
+        return self._client.read_one(_path(name), _read_repository)
 
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
@@ -120,20 +119,26 @@ class GiteaForge:
         # Gitea answers the present head of the branch. Its head when it was merged or closed is
         # kept under a ref.
         ref = (*_path(repository), "git", "refs", "pull", str(number), "head")
-        heads = self._all(ref, lambda it: _child_text(it, "object", "sha"), is_optional=True)
+        heads = self._client.read_all(
+            ref, lambda it: _child_text(it, "object", "sha"), is_optional=True
+        )
         [head, *_] = (*heads, "")
         return replace(request, head_commit=head) if head else request
 
     def open_requests(self, repository: RepositoryName) -> Sequence[ObservedRequest]:
         """Return the open pull requests to any branch, also those from other repositories."""
         # The call for one base and head answers the oldest, which may be closed.
-        return self._all((*_path(repository), "pulls"), _read_request, ("state", "open"))
+        return self._client.read_all(
+            (*_path(repository), "pulls"), _read_request, ("state", "open")
+        )
 
     def closed_requests(self, repository: RepositoryName, author: str) -> Iterator[ObservedRequest]:
         """Yield the closed and merged pull requests of an author, those changed last first."""
         # Unlike the call for one request, the list has the head that each was closed with.
         query = (("state", "closed"), ("sort", "recentupdate"), ("poster", author))
-        for page, _ in self._pages((*_path(repository), "pulls"), query, _read_request):
+        for page, _ in self._client.read_pages(
+            (*_path(repository), "pulls"), _read_request, *query
+        ):
             yield from page
 
     def search_requests(self, since: datetime) -> SearchedRequests:
@@ -154,7 +159,7 @@ class GiteaForge:
 
         matches: dict[RequestMatch, None] = {}
         instant: datetime | None = None
-        for page, answered in self._pages(("repos", "issues", "search"), query, read):
+        for page, answered in self._client.read_pages(("repos", "issues", "search"), read, *query):
             matches |= dict.fromkeys(page)
             instant = instant or answered
         return SearchedRequests(tuple(matches), instant)
@@ -163,7 +168,7 @@ class GiteaForge:
         """Return the login of whoever closed a pull request last, or ""."""
         if request.closed is None:
             return ""
-        events = self._all(
+        events = self._client.read_all(
             (*_path(repository), "issues", str(request.number), "timeline"),
             lambda answer: (answer.text("type"), _login(answer, "user")),
             ("since", request.closed.isoformat()),
@@ -179,7 +184,7 @@ class GiteaForge:
             commit = answer.text("contents_url").rpartition("?ref=")[2]
             return commit, {answer.text("filename"), answer.text("previous_filename", "")} - {""}
 
-        files = self._all((*_path(repository), "pulls", str(number), "files"), read)
+        files = self._client.read_all((*_path(repository), "pulls", str(number), "files"), read)
         commits = {commit for commit, _ in files}
         # Somebody may push while the pages are read.
         commit = commits.pop() if len(commits) == 1 else ""
@@ -187,7 +192,9 @@ class GiteaForge:
 
     def reviews(self, repository: RepositoryName, number: int) -> Sequence[ObservedReview]:
         """Return the submitted reviews of a pull request, oldest first."""
-        reviews = self._all((*_path(repository), "pulls", str(number), "reviews"), _read_review)
+        reviews = self._client.read_all(
+            (*_path(repository), "pulls", str(number), "reviews"), _read_review
+        )
         submitted = (review for review in reviews if review is not None)
         return sorted(submitted, key=lambda review: review.instant)
 
@@ -196,7 +203,9 @@ class GiteaForge:
         path = (*_path(repository), "commits", commit, "statuses")
         # Instants are whole seconds; of statuses within one, the id tells the order.
         # Of a commit that is not there, Gitea has no list.
-        statuses = self._all(path, lambda it: (_read_status(it), it.number("id")), is_optional=True)
+        statuses = self._client.read_all(
+            path, lambda it: (_read_status(it), it.number("id")), is_optional=True
+        )
         statuses.sort(key=lambda it: it[1], reverse=True)
         return list(find_newest_statuses(status for status, _ in statuses))
 
@@ -208,7 +217,7 @@ class GiteaForge:
 
     def open_request(self, repository: RepositoryName, draft: RequestDraft) -> ObservedRequest:
         """Open a pull request."""
-        response = self._write(
+        response = self._client.write(
             "POST",
             (*_path(repository), "pulls"),
             {
@@ -231,7 +240,7 @@ class GiteaForge:
                 f"{repository} has no pull request {branches}: one of the branches is missing",
                 reason="RemoteMoved",
             )
-        return self._parsed("its answer to an opened request", response, _read_request)
+        return self._client.parse("its answer to an opened request", response, _read_request)
 
     @property
     def keeps_text_versions(self) -> bool:
@@ -261,7 +270,7 @@ class GiteaForge:
     def create_label(self, repository: RepositoryName, name: str) -> None:
         """Create a label unless the repository has it."""
         # Gitea takes a second label of one name.
-        if name not in dict(self._all((*_path(repository), "labels"), _read_label)):
+        if name not in dict(self._client.read_all((*_path(repository), "labels"), _read_label)):
             self._create_label(repository, name)
 
     def add_labels(
@@ -292,7 +301,7 @@ class GiteaForge:
 
     def set_status(self, repository: RepositoryName, commit: str, status: CommitStatus) -> None:
         """Set a status of a commit; creator and instant are the host's to say."""
-        self._write(
+        self._client.write(
             "POST",
             (*_path(repository), "statuses", commit),
             {
@@ -305,7 +314,7 @@ class GiteaForge:
 
     def merge_request(self, repository: RepositoryName, merge: GuardedMerge) -> Merged | Refused:
         """Merge a pull request if its head is the commit that was judged."""
-        response = self._write(
+        response = self._client.write(
             "POST",
             (*_path(repository), "pulls", str(merge.number), "merge"),
             {
@@ -319,7 +328,7 @@ class GiteaForge:
         )
         if 200 <= response.status < 300:
             return Merged()  # the answer is empty
-        words = _message(response)
+        words = message_of(response)
         where = f"pull request {merge.number} of {repository}"
         if response.status == 404:
             self.repository(repository)  # raises Denied if the repository is hidden
@@ -339,9 +348,9 @@ class GiteaForge:
 
     def _edit(self, repository: RepositoryName, number: int, body: Mapping[str, Any]) -> None:
         path = (*_path(repository), "pulls", str(number))
-        response = self._write("PATCH", path, body, expected=(409, 412))
+        response = self._client.write("PATCH", path, body, expected=(409, 412))
         if response.status in (409, 412):
-            words = self._http.quote(_message(response))
+            words = self._http.quote(message_of(response))
             raise Conflict(
                 f"pull request {number} of {repository} is not as observed: {words}",
                 reason="RemoteMoved",
@@ -349,18 +358,20 @@ class GiteaForge:
 
     def _add_labels(self, path: tuple[str, ...], names: Sequence[str]) -> Mapping[str, int]:
         """Add those labels that the repository has; return all labels of the request."""
-        response = self._write("POST", path, {"labels": list(names)})
-        return dict(self._parsed_list("its labels", response, _read_label))
+        response = self._client.write("POST", path, {"labels": list(names)})
+        return dict(self._client.parse_list("its labels", response, _read_label))
 
     def _create_label(self, repository: RepositoryName, name: str) -> None:
-        self._write("POST", (*_path(repository), "labels"), {"name": name, "color": _LABEL_COLOR})
+        self._client.write(
+            "POST", (*_path(repository), "labels"), {"name": name, "color": _LABEL_COLOR}
+        )
 
     def _ask_for_review(
         self, repository: RepositoryName, number: int, reviewers: Collection[str]
     ) -> bool:
         teams = [it.removeprefix(_TEAM_PREFIX) for it in reviewers if it.startswith(_TEAM_PREFIX)]
         people = [it for it in reviewers if not it.startswith(_TEAM_PREFIX)]
-        response = self._write(
+        response = self._client.write(
             "POST",
             (*_path(repository), "pulls", str(number), "requested_reviewers"),
             {"reviewers": sorted(people), "team_reviewers": sorted(teams)},
@@ -368,99 +379,16 @@ class GiteaForge:
         )
         return 200 <= response.status < 300
 
-    def _one(self, path: tuple[str, ...], read: Callable[[AnswerObject], Result]) -> Result:
-        call = ForgeCall("GET", path, policy=self._policy)
-        return self._parsed(call.resource, self._http.send(call), read)
-
     def _one_or_none(
         self,
         repository: RepositoryName,
         path: tuple[str, ...],
         read: Callable[[AnswerObject], Result],
     ) -> Result | None:
-        call = ForgeCall(
-            "GET", (*_path(repository), *path), policy=self._policy, expected=frozenset({404})
-        )
-        response = self._http.send(call)
-        if response.status == 404:
+        value = self._client.read_optional((*_path(repository), *path), read)
+        if value is None:
             self.repository(repository)  # raises Denied if the repository is hidden
-            return None
-        return self._parsed(call.resource, response, read)
-
-    def _all(
-        self,
-        path: tuple[str, ...],
-        read: Callable[[AnswerObject], Result],
-        *query: tuple[str, str],
-        is_optional: bool = False,
-    ) -> list[Result]:
-        """Return all items of a list; `is_optional`: one that does not exist is empty."""
-        pages = self._pages(path, query, read, is_optional=is_optional)
-        return [value for page, _ in pages for value in page]
-
-    def _pages(
-        self,
-        path: tuple[str, ...],
-        query: tuple[tuple[str, str], ...],
-        read: Callable[[AnswerObject], Result],
-        *,
-        is_optional: bool = False,
-    ) -> Iterator[tuple[list[Result], datetime | None]]:
-        """Yield the items of each page, and the host's time when it answered."""
-        expected = frozenset({404}) if is_optional else frozenset()
-        for page in range(1, _MAX_PAGES + 1):
-            paging = (("limit", str(_PAGE_SIZE)), ("page", str(page)))
-            call = ForgeCall("GET", path, (*query, *paging), policy=self._policy, expected=expected)
-            response = self._http.send(call)
-            if response.status == 404:
-                return
-            values = self._parsed_list(call.resource, response, read)
-            yield values, response.instant
-            if not response.has_next_page:
-                return
-        raise self._malformed(call.resource, f"it has more than {_MAX_PAGES} pages")
-
-    def _write(
-        self,
-        method: str,
-        path: tuple[str, ...],
-        body: Mapping[str, Any] | None = None,
-        *,
-        expected: tuple[int, ...] = (),
-        kind: CallKind = CallKind.WRITE,
-    ) -> ForgeResponse:
-        return self._http.send(
-            ForgeCall(
-                method,
-                path,
-                body=body,
-                kind=kind,
-                policy=self._policy,
-                expected=frozenset(expected),
-            )
-        )
-
-    def _parsed(
-        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Result]
-    ) -> Result:
-        try:
-            return read(AnswerObject(response.data))
-        except MalformedAnswer as error:
-            raise self._malformed(name, str(error)) from None
-
-    def _parsed_list(
-        self, name: str, response: ForgeResponse, read: Callable[[AnswerObject], Result]
-    ) -> list[Result]:
-        try:
-            return [read(item) for item in answer_objects(response.data)]
-        except MalformedAnswer as error:
-            raise self._malformed(name, str(error)) from None
-
-    def _malformed(self, name: str, problem: str) -> Unavailable:
-        return Unavailable(
-            f"{self._http.access.host} gave no usable answer to {name}: {problem}",
-            reason="ForgeUnavailable",
-        )
+        return value
 
 
 def _path(repository: RepositoryName) -> tuple[str, ...]:
@@ -469,11 +397,6 @@ def _path(repository: RepositoryName) -> tuple[str, ...]:
 
 def _marked_title(title: str, *, is_draft: bool) -> str:
     return f"{_DRAFT_PREFIX}{title}" if is_draft else title
-
-
-def _message(response: ForgeResponse) -> str:
-    message = response.data.get("message") if isinstance(response.data, Mapping) else None
-    return message if isinstance(message, str) else ""
 
 
 def _child_text(answer: AnswerObject, child: str, name: str) -> str:

@@ -116,14 +116,14 @@ class GitHubForge:
 
     def request(self, repository: RepositoryName, number: int) -> ObservedRequest | None:
         """Return the pull request of this number; None if there is none."""
-        found = self._client.read_optional(
+        answer = self._client.read_optional(
             (*_path(repository), "pulls", str(number)),
             lambda answer: (read_request(answer), answer.text("node_id")),
         )
-        if found is None:
+        if answer is None:
             self.repository(repository)  # raises Denied if the repository is hidden
             return None
-        request, node = found
+        request, node = answer
         if request.state is not RequestState.MERGED:
             return request
         # Since 2026-03-10 REST has only the commit of a merge that is made by the call itself.

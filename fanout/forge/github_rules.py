@@ -77,14 +77,16 @@ def join_rules(rules: Sequence[BranchFacts]) -> BranchFacts:
     One rule that forbids a push is enough, as one that requires an approval is.
     """
     approvals = [it.required_approvals for it in rules]
-    known = [it for it in approvals if it is not None]
+    readable = [it for it in approvals if it is not None]
     statuses = [it.required_statuses for it in rules if it.required_statuses is not None]
     pushes = [it.may_push for it in rules]
     styles = [it.allowed_styles for it in rules if it.allowed_styles is not None]
     return BranchFacts(
         is_protected=_any(it.is_protected for it in rules),
         required_statuses=frozenset().union(*statuses),
-        required_approvals=max(known) if any(known) or len(known) == len(approvals) else None,
+        required_approvals=max(readable)
+        if any(readable) or len(readable) == len(approvals)
+        else None,
         may_push=None if None in pushes and False not in pushes else all(pushes),
         requires_code_owners=_any(it.requires_code_owners for it in rules),
         requires_linear_history=_any(it.requires_linear_history for it in rules),

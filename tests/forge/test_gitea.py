@@ -253,7 +253,7 @@ def test_requests_of_a_head_to_every_base_and_of_nobody_else(place):
 
 
 def test_lists_are_read_page_by_page(place, monkeypatch):
-    monkeypatch.setattr("fanout.forge.gitea._PAGE_SIZE", 2)
+    monkeypatch.setattr(place.forge._client, "_page_size", ("limit", 2))
     oldest = place.open()
     for number in range(2, 4):
         place.open(head=f"drafts/default/{number}")
