@@ -228,9 +228,9 @@ class ForgeHttp:
             if self._breaker.is_open(monotonic()):
                 raise self._failure(call, "no call was made, because earlier calls failed")
             try:
-                known = self._answers.find(call)
-                fetch = self._fetch(connection.client, call, authorization, known)
-                response = self._read(call, known, *await self._wait_for(call, fetch))
+                former = self._answers.find(call)
+                fetch = self._fetch(connection.client, call, authorization, former)
+                response = self._read(call, former, *await self._wait_for(call, fetch))
             except HostTimeout:
                 self._breaker.record_silence(monotonic())
                 raise
@@ -263,12 +263,12 @@ class ForgeHttp:
         client: httpx2.AsyncClient,
         call: ForgeCall,
         authorization: str,
-        known: ForgeResponse | None,
+        former: ForgeResponse | None,
     ) -> RawAnswer:
         url = f"{(call.base or self.access.api).rstrip('/')}/{call.address}"
         headers = {"Authorization": authorization}
-        if known is not None:
-            headers["If-None-Match"] = known.etag
+        if former is not None:
+            headers["If-None-Match"] = former.etag
         request = client.build_request(call.method, url, json=call.body, headers=headers)
         started, code = monotonic(), "none"
         try:
@@ -294,7 +294,7 @@ class ForgeHttp:
     def _read(
         self,
         call: ForgeCall,
-        known: ForgeResponse | None,
+        former: ForgeResponse | None,
         status: int,
         headers: httpx2.Headers,
         content: bytes,
@@ -315,8 +315,8 @@ class ForgeHttp:
             if 200 <= status < 300:
                 self._answers.keep(call, response, len(content))
             return response
-        if status == 304 and known is not None:
-            return replace(known, instant=instant, is_unchanged=True)
+        if status == 304 and former is not None:
+            return replace(former, instant=instant, is_unchanged=True)
         if 300 <= status < 400:
             # Neither the call nor the token is sent there: a person decides whether it is the same.
             try:

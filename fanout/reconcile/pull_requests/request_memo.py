@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fanout.disk_cache import read_cache_value, write_cache_file
 from fanout.plan.observation.branch_rules import BranchFacts
+from fanout.plan.observation.forge_identity import ForgeIdentity
 from fanout.plan.observation.observed_request import (
     ObservedRequest,
     PolledRepository,
@@ -210,11 +211,12 @@ class HostMemo:
         self,
         repositories: Iterable[RepositoryName],
         polled: Mapping[RepositoryName, PolledRepository],
+        account: ForgeIdentity,
     ) -> None:
         """Mark what a poll of these repositories shows to have changed, so that it is read again.
 
         What a poll did not show is read anew. Other than a search, it also shows what makes no
-        update of a request.
+        update of a request. `account` is fanout's own.
         """
         for name in repositories:
             memo, shown = self.repositories.get(str(name).lower()), polled.get(name)
@@ -236,7 +238,7 @@ class HostMemo:
             memo.unread_numbers |= {
                 it.number
                 for it in requests.values()
-                if it.author == self.login and it.number not in foreign
+                if account.is_named(it.author) and it.number not in foreign
             }
 
 

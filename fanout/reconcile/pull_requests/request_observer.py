@@ -283,7 +283,7 @@ def _search(
         instant = memo.searched = searched.instant
     elif isinstance(forge, RequestPoll):
         forge, polled, instant = forge.poll_requests(repositories)
-        memo.mark_polled(repositories, polled)
+        memo.mark_polled(repositories, polled, forge.identify(memo.login))
         memo.searched = instant
     if instant is None:
         memo.repositories.clear()
